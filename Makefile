@@ -1,0 +1,62 @@
+# Every target sets up what it needs: a virtual environment in .venv with the locked packages.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-print-directory
+SHELL := /bin/bash
+
+VENV := .venv
+PY := $(VENV)/bin/python
+READY := $(VENV)/.ready
+LOCK := requirements/dev.txt
+LINTED := $(wildcard src tests scripts bench demo)
+PYTEST := $(PY) -m pytest
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help demo test check bench docs lock build clean java
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' Makefile
+
+demo: $(READY) java ## a small shop with stream tables, live in the terminal
+	@$(PY) demo/shop.py
+
+test: check java ## everything: check, all tests on local Spark, the portable ones on a cluster and on Spark Connect
+	$(PYTEST)
+	$(PYTEST) --engine local-cluster -m portable tests
+	$(PYTEST) --engine connect -m portable tests
+
+check: $(READY) ## format, lint, types, import rules, fresh generated pages
+	$(VENV)/bin/ruff format --check $(LINTED)
+	$(VENV)/bin/ruff check $(LINTED)
+	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	$(PY) scripts/generate_docs.py --check
+
+bench: $(READY) java ## time from change to refreshed result, as a table and as JSON
+	@$(PY) -m bench
+
+docs: $(READY) ## write the generated pages again
+	$(PY) scripts/generate_docs.py
+
+build: $(READY) ## the wheel and the source archive, in dist/
+	$(PY) -m hatchling build
+
+lock: $(READY) ## write requirements/dev.txt again from pyproject.toml (UPGRADE=--upgrade for newer versions)
+	$(VENV)/bin/uv pip compile pyproject.toml --extra connect --group dev --output-file $(LOCK) --quiet \
+	  --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-emit-find-links $(UPGRADE)
+
+clean: ## remove the virtual environment and everything that tools left behind
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+java: $(READY)
+	@$(PY) scripts/check_java.py
+
+$(READY): $(LOCK) pyproject.toml
+	@scripts/make_venv $(VENV)
+	@echo "installing packages into $(VENV) (some minutes the first time)"
+	@$(PY) -m pip install --quiet --require-hashes -r $(LOCK)
+	@$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@

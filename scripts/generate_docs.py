@@ -1,0 +1,84 @@
+"""Writes the pages that are made from the code; with ``--check`` only says whether they are fresh."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import inspect
+import sys
+from pathlib import Path
+
+from trickle import errors, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTE = "<!-- Made by scripts/generate_docs.py (make docs). -->"
+
+ERRORS_HEAD = """
+Every error has a code, a message, often a detail (what was found), and a hint (what to type next). In Python they are
+classes below `trickle.errors.TrickleError`; the command line prints them and ends with the exit code. Catch the class
+that names your remedy: a `TransientError` may be tried again, a `UserError` may not.
+"""
+
+SETTINGS_HEAD = """
+Later wins: the default, the table `[trickle]` of `trickle.toml`, the environment, `SET trickle.<name> = <value>`, the
+arguments of `trickle.connect`.
+"""
+
+
+def errors_page() -> str:
+    """The page of all errors, in the order of the source."""
+    rows = [
+        f"| `{kind.__name__}` | `{kind.code}` | {kind.exit_code} | {_depth(kind)}{inspect.getdoc(kind)} |"
+        for _, kind in inspect.getmembers(errors, inspect.isclass)
+        if issubclass(kind, errors.TrickleError)
+    ]
+    order = list(vars(errors))
+    rows.sort(key=lambda row: order.index(row.split("`")[1]))
+    table = ["| class | code | exit | meaning |", "|---|---|---|---|", *rows]
+    return "\n".join(["# Errors", "", NOTE, ERRORS_HEAD, *table, ""])
+
+
+def _depth(kind: type[errors.TrickleError]) -> str:
+    parent = kind.__base__
+    return "" if parent in (Exception, errors.TrickleError) or parent is None else f"({parent.__name__}) "
+
+
+def settings_page() -> str:
+    """The page of all settings."""
+    ranges = {f.name: _range(f) for f in dataclasses.fields(settings.Settings)}
+    rows = [
+        f"| `{name}` | {kind} | {default} | {ranges[name]} | `{settings.ENVIRONMENT_PREFIX}{name.upper()}` | {text} |"
+        for name, kind, default, text in settings.describe()
+    ]
+    table = ["| setting | type | default | range | environment | meaning |", "|---|---|---|---|---|---|", *rows]
+    return "\n".join(["# Settings", "", NOTE, SETTINGS_HEAD, *table, ""])
+
+
+def _range(field: dataclasses.Field[object]) -> str:
+    if isinstance(field.default, bool):
+        return "true, false"
+    return f"{field.metadata['low']} to {field.metadata['high']}"
+
+
+PAGES = {"docs/errors.md": errors_page, "docs/settings.md": settings_page}
+
+
+def stale() -> list[str]:
+    """The pages that are not what the code says."""
+    return [path for path, page in PAGES.items() if not (ROOT / path).exists() or (ROOT / path).read_text() != page()]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing; fail when a page is not fresh")
+    if parser.parse_args().check:
+        if old := stale():
+            sys.exit(f"not fresh: {', '.join(old)}; run: make docs")
+        return
+    for path, page in PAGES.items():
+        (ROOT / path).write_text(page(), encoding="utf-8")
+        print(f"wrote {path}")
+
+
+if __name__ == "__main__":
+    main()

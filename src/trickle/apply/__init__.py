@@ -1,0 +1,1 @@
+"""Fifth on the data path: staged work becomes visible, exactly once."""

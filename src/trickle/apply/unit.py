@@ -1,0 +1,217 @@
+"""A unit's commit: exactly once, all or nothing.
+
+Files are staged before this module is called; nobody sees them. Then
+
+1. the *intent* (tables, versions they were computed from, actions, new frontiers) goes to the catalog in one SQL
+   transaction; from here on the unit will happen;
+2. each Delta table is committed, with one application id per stream table and the refresh number as its version, so
+   that a repeated commit is noticed;
+3. pins, frontiers and history are finalised in one SQL transaction: readers through Trickle see the unit at once.
+
+A failure before 1 leaves nothing visible. After it, ``roll_forward`` finishes the work: every step may be repeated,
+by any process, at the same time.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from trickle.apply.steps import Step, reached
+from trickle.catalog import history, intents, streams
+from trickle.catalog.records import Action, Intent, IntentMember, Outcome, Status
+from trickle.errors import ConcurrentModification, CorruptTable
+from trickle.lake.commit import TableCommit, commit_once, is_committed
+from trickle.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class MemberResult:
+    """What finalising needs to know about a member; kept in the intent as JSON."""
+
+    version: int
+    """The version that readers see afterwards."""
+    frontier: Mapping[int, str]
+    action: Action
+    rows_inserted: int
+    rows_deleted: int
+    reason: str | None
+    data_timestamp: datetime
+    effective_mode: str | None
+    details: Mapping[str, object]
+
+    def to_json(self) -> dict[str, object]:
+        """Plain values, JSON's own types only."""
+        return {
+            "version": self.version,
+            "frontier": {str(source): position for source, position in self.frontier.items()},
+            "action": self.action.value,
+            "rows_inserted": self.rows_inserted,
+            "rows_deleted": self.rows_deleted,
+            "reason": self.reason,
+            "data_timestamp": self.data_timestamp.isoformat(),
+            "effective_mode": self.effective_mode,
+            "details": dict(self.details),
+        }
+
+    @staticmethod
+    def from_json(found: Mapping[str, Any]) -> MemberResult:
+        """The inverse of ``to_json``."""
+        return MemberResult(
+            version=found["version"],
+            frontier={int(source): position for source, position in found["frontier"].items()},
+            action=Action(found["action"]),
+            rows_inserted=found["rows_inserted"],
+            rows_deleted=found["rows_deleted"],
+            reason=found["reason"],
+            data_timestamp=datetime.fromisoformat(found["data_timestamp"]),
+            effective_mode=found["effective_mode"],
+            details=found["details"],
+        )
+
+
+@dataclass(frozen=True)
+class UnitMember:
+    """What a unit does to one stream table."""
+
+    relation_id: int
+    refresh_number: int
+    """The number this refresh gets; one more than the table's last."""
+    commit: TableCommit | None
+    """None when the contents stay as they are and only the frontier moves."""
+    refresh_id: int | None
+    result: MemberResult
+
+
+def application_id(uid: str) -> str:
+    """The Delta application id of a stream table: one for its whole life."""
+    return f"trickle:{uid}"
+
+
+def commit_unit(warehouse: Warehouse, members: Sequence[UnitMember]) -> None:
+    """Commit staged work for all members together."""
+    reached(Step.STAGED)
+    with warehouse.catalog.write() as tx:
+        for member in members:
+            stored = streams.lock(tx, member.relation_id)
+            if stored.refresh_number != member.refresh_number - 1:
+                raise ConcurrentModification(
+                    f"stream table {stored.relation.name} was refreshed by another process meanwhile",
+                    detail=f"refresh {stored.refresh_number} came before this one",
+                    hint="refresh again",
+                )
+        intent = intents.add(
+            tx, [_intent_member(place, m) for place, m in enumerate(members)], warehouse.clock.now(), uuid.uuid4().hex
+        )
+    reached(Step.INTENT_WRITTEN)
+    roll_forward(warehouse, intent)
+
+
+def roll_forward(warehouse: Warehouse, intent: Intent) -> None:
+    """Finish a unit whose intent is written. Safe to repeat."""
+    for place, member in enumerate(intent.members):
+        if member.commit is not None:
+            try:
+                commit_once(_stored_commit(warehouse, member.commit))
+            except (ConcurrentModification, CorruptTable) as error:
+                _abandon(warehouse, intent, error)
+                raise
+        reached(Step.TABLE_COMMITTED, place)
+    reached(Step.TABLES_COMMITTED)
+    with warehouse.catalog.write() as tx:
+        if intents.remove(tx, intent.id):
+            for member in intent.members:
+                _finalise(tx, member, warehouse.clock.now())
+    reached(Step.FINALISED)
+
+
+def recover(warehouse: Warehouse, relation_ids: Sequence[int] | None = None) -> int:
+    """Roll forward every unit that a process left between its intent and its end; their number."""
+    with warehouse.catalog.read() as tx:
+        pending = intents.pending(tx, relation_ids)
+    for intent in pending:
+        roll_forward(warehouse, intent)
+    return len(pending)
+
+
+def _stored_commit(warehouse: Warehouse, text: str) -> TableCommit:
+    """A commit from its intent; how to reach the storage comes from the open warehouse, not from the catalog."""
+    return TableCommit.from_json(text, warehouse.storage_options)
+
+
+def _intent_member(place: int, member: UnitMember) -> IntentMember:
+    return IntentMember(
+        relation_id=member.relation_id,
+        position=place,
+        commit=None if member.commit is None else member.commit.to_json(),
+        refresh_number=member.refresh_number,
+        refresh_id=member.refresh_id,
+        result=member.result.to_json(),
+    )
+
+
+def _finalise(tx: Session, member: IntentMember, now: datetime) -> None:
+    result = MemberResult.from_json(member.result)
+    streams.update(
+        tx,
+        member.relation_id,
+        now=now,
+        version=result.version,
+        refresh_number=member.refresh_number,
+        populated=True,
+        status=Status.ACTIVE,
+        consecutive_errors=0,
+        needs_reinitialize=False,
+        effective_mode=result.effective_mode,
+        data_timestamp=result.data_timestamp,
+        last_refresh_at=now,
+    )
+    streams.set_frontier(tx, member.relation_id, result.frontier)
+    if member.refresh_id is not None:
+        history.finish(
+            tx,
+            member.refresh_id,
+            status=Outcome.COMPLETED,
+            now=now,
+            action=result.action,
+            rows_inserted=result.rows_inserted,
+            rows_deleted=result.rows_deleted,
+            version_after=result.version,
+            reason=result.reason,
+            frontier={str(source): position for source, position in result.frontier.items()},
+            details=result.details,
+        )
+
+
+def _abandon(warehouse: Warehouse, intent: Intent, error: Exception) -> None:
+    """Give up a unit that somebody else's write into a stream table has made impossible.
+
+    When no member is committed yet, the intent goes and nothing has happened. Otherwise the members that are
+    committed stay, and every member is marked to be rebuilt: none of them is trusted to agree with the others.
+    """
+    commits = [_stored_commit(warehouse, m.commit) for m in intent.members if m.commit is not None]
+    half_done = any(is_committed(commit) is not None for commit in commits)
+    now = warehouse.clock.now()
+    with warehouse.catalog.write() as tx:
+        if not intents.remove(tx, intent.id):
+            return
+        for member in intent.members:
+            if half_done:
+                # The number is spent: a Delta log may hold it already.
+                streams.update(
+                    tx, member.relation_id, now=now, needs_reinitialize=True, refresh_number=member.refresh_number
+                )
+            if member.refresh_id is not None:
+                history.finish(
+                    tx,
+                    member.refresh_id,
+                    status=Outcome.FAILED,
+                    now=now,
+                    error_code=getattr(error, "code", None),
+                    error_message=str(error),
+                )

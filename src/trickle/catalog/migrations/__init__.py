@@ -1,0 +1,1 @@
+"""Alembic's environment. A new revision goes to ``versions/`` and into ``trickle.catalog.migrate.REVISIONS``."""

@@ -1,0 +1,37 @@
+"""The catalog's tables, split by meaning. The migrations create them; a test holds the two equal."""
+
+from trickle.catalog.models.base import Base
+from trickle.catalog.models.gates import (
+    FuseRow,
+    SourceGateRow,
+    WatermarkGroupMemberRow,
+    WatermarkGroupRow,
+    WatermarkRow,
+)
+from trickle.catalog.models.refreshes import IntentMemberRow, IntentRow, RefreshRow
+from trickle.catalog.models.relations import DependencyRow, FrontierRow, RelationRow, StreamTableRow
+from trickle.catalog.models.scheduling import JobRow, LeaseRow, RefreshGroupMemberRow, RefreshGroupRow
+from trickle.catalog.models.system import AlertRow, MetaRow, SettingRow
+
+__all__ = [
+    "AlertRow",
+    "Base",
+    "DependencyRow",
+    "FrontierRow",
+    "FuseRow",
+    "IntentMemberRow",
+    "IntentRow",
+    "JobRow",
+    "LeaseRow",
+    "MetaRow",
+    "RefreshGroupMemberRow",
+    "RefreshGroupRow",
+    "RefreshRow",
+    "RelationRow",
+    "SettingRow",
+    "SourceGateRow",
+    "StreamTableRow",
+    "WatermarkGroupMemberRow",
+    "WatermarkGroupRow",
+    "WatermarkRow",
+]

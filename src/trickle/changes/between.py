@@ -1,0 +1,56 @@
+"""The changes of one source between two positions, shared by everyone who reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from trickle.engine import Engine
+from trickle.errors import HistoryLost
+from trickle.lake.changes import ChangeCount, changes, consolidate, count_changes
+from trickle.lake.location import Location
+from trickle.sources.lake import LakePosition
+
+
+@dataclass(frozen=True)
+class ChangeBuffer:
+    """What lies between two positions of a source: counted from the log, read on demand."""
+
+    location: Location
+    old: LakePosition
+    new: LakePosition
+
+    @property
+    def is_reachable(self) -> bool:
+        """Changes exist only within one incarnation of a table, forwards."""
+        return self.old.uid == self.new.uid and self.old.version <= self.new.version
+
+    def count(self) -> ChangeCount:
+        """How many rows changed, from the log alone; unknown where the log does not say."""
+        if not self.is_reachable:
+            return ChangeCount(None, None, exact=False)
+        try:
+            return count_changes(self.location, self.old.version, self.new.version)
+        except HistoryLost:
+            return ChangeCount(None, None, exact=False)
+
+    def known_rows(self) -> int | None:
+        """Exact number of changed rows, or None when only reading would tell."""
+        count = self.count()
+        if count.inserted == 0 and count.deleted == 0:
+            return 0
+        if not count.exact or count.inserted is None or count.deleted is None:
+            return None
+        return count.inserted + count.deleted
+
+    def rows(self, engine: Engine, columns: Sequence[str] | None = None) -> DataFrame:
+        """The net change as weighted rows."""
+        if not self.is_reachable:
+            raise HistoryLost(
+                "the source was replaced between the two positions",
+                detail=f"{self.old} and {self.new}",
+                hint="reinitialise what reads it",
+            )
+        return consolidate(changes(engine, self.location, self.old.version, self.new.version, columns=columns))

@@ -1,0 +1,112 @@
+"""The engine: one Spark session, made at first use or taken as given."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Literal
+
+import pyarrow as pa
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from trickle.algebra.names import INTERNAL_PREFIX
+from trickle.engine import shared
+from trickle.engine.arrow import for_spark
+from trickle.engine.failures import spark_errors
+from trickle.engine.jobs import JobCount, JobCounter
+from trickle.engine.place import Given, Place, place_of
+from trickle.errors import SparkUnavailable
+
+Kind = Literal["classic", "connect"]
+
+
+class Engine:
+    """A Spark session and what the other folders need of it. No JVM starts before ``spark`` is used."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self._held: shared.Held | None = None
+        self._closed = False
+        self._lock = threading.RLock()
+        self._counter = JobCounter(self._context, countable=place.kind == "classic")
+        if isinstance(place, Given):
+            self._hold()
+
+    @staticmethod
+    def open(spark: SparkSession | str | None = None, *, config: Mapping[str, str] | None = None) -> Engine:
+        """An engine for a session, a master (``local[2]``, ``spark://host:7077``), a Spark Connect address
+        (``sc://host:15002``, or ``remote:local[2]`` for a server of our own), or ``local[*]`` by default.
+
+        A given session is never stopped by us. It gets the settings in ``launch.NEEDED`` and the ``config``.
+        """
+        return Engine(place_of(spark, dict(config or {})))
+
+    @property
+    def kind(self) -> Kind:
+        """Whether the session is a classic one or Spark Connect."""
+        return self._place.kind
+
+    @property
+    def started(self) -> bool:
+        """Whether the session is there already."""
+        return self._held is not None
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session, made at first use."""
+        return self._hold().session
+
+    def sql(self, text: str) -> DataFrame:
+        """``spark.sql`` with our errors."""
+        with spark_errors():
+            return self.spark.sql(text)
+
+    def from_arrow(self, table: pa.Table, schema: StructType | None = None) -> DataFrame:
+        """A DataFrame of an Arrow table, cast to the schema or to the nearest types that Spark reads."""
+        fitting = for_spark(table, schema)
+        with spark_errors():
+            if schema is None:
+                return self.spark.createDataFrame(fitting)
+            return self.spark.createDataFrame(fitting, schema)
+
+    @contextmanager
+    def temp_view(self, df: DataFrame) -> Iterator[str]:
+        """A temporary view of the rows under a name of its own, dropped at the end of the block."""
+        name = f"{INTERNAL_PREFIX}view_{uuid.uuid4().hex}"
+        with spark_errors():
+            df.createTempView(name)
+        try:
+            yield name
+        finally:
+            with spark_errors():
+                self.spark.catalog.dropTempView(name)
+
+    def count_jobs(self) -> AbstractContextManager[JobCount]:
+        """Count the Spark jobs that this thread starts inside the block."""
+        return self._counter.count()
+
+    def close(self) -> None:
+        """Let go of the session. It stops when we made it and no other engine uses it."""
+        with self._lock:
+            self._closed = True
+            if self._held is not None:
+                shared.release(self._held)
+                self._held = None
+
+    def _hold(self) -> shared.Held:
+        if self._held is not None:
+            return self._held
+        with self._lock:
+            if self._closed:
+                raise SparkUnavailable("the engine is closed", hint="connect again")
+            if self._held is None:
+                self._held = shared.acquire(self._place)
+                self._counter.started()
+            return self._held
+
+    def _context(self) -> SparkContext | None:
+        return self._held.session.sparkContext if self._held else None

@@ -1,0 +1,1 @@
+"""Sixth on the data path: what every refresh did, and what went wrong."""

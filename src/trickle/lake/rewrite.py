@@ -1,0 +1,200 @@
+"""Changing a table's rows by replacing the files that hold them, and only those.
+
+Rows to delete are known by where they lie (FILE, ROW). The files that hold them are read again without these rows and
+written anew, each into files of its own, so that ranges of keys stay narrow; a row to insert that names a FILE goes
+where that file's rows go, all others into new files. Change rows are staged first and read back from there: what
+computes them runs once, so that the table and its change can never disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from trickle.algebra.names import quote
+from trickle.algebra.weights import FILE, ROW, WEIGHT
+from trickle.engine import Engine
+from trickle.errors import CorruptTable, InternalError, NegativeMultiplicity
+from trickle.lake.changerows import ChangeRows, Victims
+from trickle.lake.changes import consolidate
+from trickle.lake.datafile import DataFile
+from trickle.lake.prepared import Prepared, note, staging
+from trickle.lake.scan import read_files, scan
+from trickle.lake.snapshot import Snapshot
+from trickle.lake.stage import GROUP, Target, discard, stage, stage_changes
+from trickle.lake.types import storable
+
+__all__ = ["Prepared", "append", "apply_changes", "insert_rows", "overwrite", "replace_rows", "rewrite_files"]
+
+ONE_TASK_BYTES = 16 << 20
+"""Files of this size together are rewritten by one task: starting more costs longer than it saves."""
+SHUFFLE_BYTES = 512 << 20
+"""Up to this size rows are shuffled so that each old file becomes one new file; beyond it that costs too much."""
+
+
+def append(
+    engine: Engine, table: Snapshot | Target, df: DataFrame, *, read_version: int | None = None, small: bool = False
+) -> Prepared:
+    """New rows in new files."""
+    del engine
+    version = table.version if isinstance(table, Snapshot) else read_version
+    if version is None:
+        raise InternalError("append to a target needs the version that it is based on")
+    staged = stage(df, table, small=small)
+    return Prepared(
+        location=table.location,
+        read_version=version,
+        adds=staged.files,
+        info=note("append", staged.rows, 0),
+        inserted=staged.rows,
+        stage_ids=(staged.stage_id,),
+    )
+
+
+def overwrite(
+    engine: Engine, snapshot: Snapshot, df: DataFrame, *, difference: bool, schema: StructType | None = None
+) -> Prepared:
+    """New contents, perhaps with a new schema. With ``difference``, readers see the rows that differ and no others.
+
+    When no row differs, there is nothing to commit.
+    """
+    if difference and schema is not None:
+        raise InternalError("contents of different schemas have no difference")
+    with staging(snapshot.location) as stages:
+        shape = snapshot.schema if schema is None else storable(schema)
+        target = Target(snapshot.location, shape, snapshot.partition_by)
+        staged = stage(df, target)
+        stages.append(staged.stage_id)
+        old = sum(file.live_rows or 0 for file in snapshot.files)
+        change = None
+        # Where one side is empty, the files themselves are the difference.
+        if difference and snapshot.files and staged.files:
+            change = stage_changes(_difference(engine, snapshot, staged.files), snapshot.location)
+            stages.append(change.stage_id)
+            if not change.files:
+                for stage_id in stages:
+                    discard(snapshot.location, stage_id)
+                return Prepared(snapshot.location, snapshot.version)
+        inserted, deleted = (change.inserted, change.deleted) if change else (staged.rows, old)
+        return Prepared(
+            location=snapshot.location,
+            read_version=snapshot.version,
+            adds=staged.files,
+            removes=snapshot.files,
+            info=note("overwrite", inserted, deleted, change),
+            inserted=inserted,
+            deleted=deleted,
+            stage_ids=tuple(stages),
+            schema=shape if schema is not None else None,
+        )
+
+
+def _difference(engine: Engine, snapshot: Snapshot, files: Sequence[DataFile]) -> DataFrame:
+    old = scan(engine, snapshot).withColumn(WEIGHT, F.lit(-1))
+    new = read_files(engine, snapshot.location, snapshot.schema, files).withColumn(WEIGHT, F.lit(1))
+    return consolidate(old.union(new))
+
+
+def replace_rows(engine: Engine, snapshot: Snapshot, change_rows: DataFrame, *, kind: str = "merge") -> Prepared:
+    """Apply located change rows: the table's columns, WEIGHT, and FILE and ROW of every row to delete.
+
+    FILE of a row to insert is where it should go, NULL when that does not matter.
+    """
+    with staging(snapshot.location) as stages:
+        staged = stage_changes(change_rows, snapshot.location)
+        stages.append(staged.stage_id)
+        rows = ChangeRows(engine, snapshot.location, staged)
+        if not staged.files:
+            discard(snapshot.location, staged.stage_id)
+            return Prepared(snapshot.location, snapshot.version)
+        return apply_changes(engine, snapshot, rows, stages, kind)
+
+
+def apply_changes(engine: Engine, snapshot: Snapshot, rows: ChangeRows, stages: list[str], kind: str) -> Prepared:
+    """Apply change rows that are staged already; stages made on the way join the list."""
+    staged = rows.staged
+    if not staged.deleted:
+        return insert_rows(snapshot, rows, kind)
+    inserts = rows.inserts(snapshot.schema, (FILE,)) if staged.inserted else None
+    adds, removes = rewrite_files(engine, snapshot, rows.victims(), inserts, stages)
+    return Prepared(
+        location=snapshot.location,
+        read_version=snapshot.version,
+        adds=adds,
+        removes=removes,
+        info=note(kind, staged.inserted, staged.deleted, staged),
+        inserted=staged.inserted,
+        deleted=staged.deleted,
+        stage_ids=tuple(stages),
+    )
+
+
+def insert_rows(snapshot: Snapshot, rows: ChangeRows, kind: str) -> Prepared:
+    """Staged change rows that delete nothing, as new files: these are the change, the staged rows are discarded."""
+    added = stage(rows.inserts(snapshot.schema), snapshot, small=rows.is_local)
+    discard(snapshot.location, rows.staged.stage_id)
+    return Prepared(
+        location=snapshot.location,
+        read_version=snapshot.version,
+        adds=added.files,
+        info=note(kind, added.rows, 0),
+        inserted=added.rows,
+        stage_ids=(added.stage_id,),
+    )
+
+
+def rewrite_files(
+    engine: Engine, snapshot: Snapshot, victims: Victims, inserts: DataFrame | None, stages: list[str]
+) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
+    """Files to add and to remove so that the victims (FILE, ROW) go and the inserts (columns, FILE) come."""
+    touched = _touched(snapshot, victims.places)
+    removes = tuple(file for file, _ in touched)
+    partly = [file for file, count in touched if count != file.live_rows]
+    groups = {file.path: number for number, file in enumerate(removes)}
+    parts = []
+    if partly:
+        parts.append(_grouped(engine, _kept(engine, snapshot, partly, victims), groups))
+    if inserts is not None:
+        parts.append(_grouped(engine, inserts, groups))
+    if not parts:
+        return (), removes
+    size = sum(file.size for file in partly)
+    rows = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
+    if ONE_TASK_BYTES < size <= SHUFFLE_BYTES:
+        rows = rows.repartition(GROUP)
+    staged = stage(rows, snapshot, small=size <= ONE_TASK_BYTES, grouped=True)
+    stages.append(staged.stage_id)
+    return staged.files, removes
+
+
+def _touched(snapshot: Snapshot, places: pa.Table) -> list[tuple[DataFile, int]]:
+    """The files that hold victims, with the number of them."""
+    by_path = {file.path: file for file in snapshot.files}
+    if places.group_by([FILE, ROW]).aggregate([]).num_rows != places.num_rows:
+        raise NegativeMultiplicity("a change deletes the same row twice", detail=f"table at {snapshot.location.uri}")
+    counted = places.group_by(FILE).aggregate([([], "count_all")])
+    counts = dict(zip(counted.column(FILE).to_pylist(), counted.column("count_all").to_pylist(), strict=True))
+    unknown = sorted(str(path) for path in counts if path not in by_path)
+    if unknown:
+        raise CorruptTable(
+            f"a change deletes rows of a file that is not in version {snapshot.version}",
+            detail=f"{unknown[0]} in {snapshot.location.uri}",
+        )
+    return [(by_path[path], count) for path, count in sorted(counts.items())]
+
+
+def _kept(engine: Engine, snapshot: Snapshot, files: Sequence[DataFile], victims: Victims) -> DataFrame:
+    rows = scan(engine, snapshot, files=files, located=True)
+    return rows.join(victims.frame, [FILE, ROW], "left_anti").drop(ROW)
+
+
+def _grouped(engine: Engine, rows: DataFrame, groups: Mapping[str, int]) -> DataFrame:
+    """The rows with the number of their group in place of FILE; rows that belong to no file are a group together."""
+    numbers = pa.table({FILE: pa.array(groups.keys(), pa.string()), GROUP: pa.array(groups.values(), pa.int32())})
+    joined = rows.join(F.broadcast(engine.from_arrow(numbers)), FILE, "left")
+    columns = [F.col(quote(name)) for name in rows.columns if name != FILE]
+    return joined.select(*columns, F.coalesce(F.col(GROUP), F.lit(len(groups))).alias(GROUP))

@@ -1,0 +1,97 @@
+"""One version of a Delta table: its files, schema, properties.
+
+The log is replayed here and not by delta-rs, at the same cost: partition values come as the log spells them, unknown
+statistics of one file stay that file's own, deletion vectors keep their identity, and a table is refused by feature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pyspark.sql.types import StructType
+
+from trickle.errors import CorruptTable
+from trickle.lake import checkpoint, log, protocol
+from trickle.lake.actions import data_file, identity
+from trickle.lake.datafile import DataFile
+from trickle.lake.location import Location
+
+__all__ = ["DataFile", "Snapshot", "latest_version", "open_snapshot"]
+
+_STEPS_FORWARD = 32
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A table at one version."""
+
+    location: Location
+    version: int
+    table_id: str
+    schema: StructType
+    partition_by: tuple[str, ...]
+    files: tuple[DataFile, ...]
+    properties: Mapping[str, str]
+
+
+@dataclass
+class _State:
+    """What a replay has gathered so far."""
+
+    protocol: Mapping[str, Any] | None = None
+    metadata: Mapping[str, Any] | None = None
+    files: dict[tuple[str, str | None], Mapping[str, Any]] = field(default_factory=dict)
+
+    def apply(self, actions: list[dict[str, Any]]) -> None:
+        # The order inside a commit means nothing: a new vector adds the path that it also removes.
+        for action in actions:
+            if remove := action.get("remove"):
+                self.files.pop(identity(remove), None)
+        for action in actions:
+            if add := action.get("add"):
+                self.files[identity(add)] = add
+            self.protocol = action.get("protocol") or self.protocol
+            self.metadata = action.get("metaData") or self.metadata
+
+
+def open_snapshot(location: Location, version: int | None = None) -> Snapshot:
+    """The table at a version, the newest by default.
+
+    UnknownTable when there is no Delta table, HistoryLost when the version is gone, UnsupportedTable by feature.
+    """
+    found = log.listing(location)
+    wanted = found.latest if version is None else version
+    base = found.base(wanted)
+    state = _State()
+    if base is not None:
+        state.apply(list(checkpoint.read(location.child(log.LOG_FOLDER), base)))
+    first = 0 if base is None else base.version + 1
+    for actions in log.read_actions(location, range(first, wanted + 1)):
+        state.apply(actions)
+    return _snapshot(location, wanted, state)
+
+
+def latest_version(location: Location, known: int | None = None) -> int:
+    """The newest version. Two look-ups and no listing when ``known`` is still the newest."""
+    if known is not None and location.exists(log.commit_path(known)):
+        for version in range(known, known + _STEPS_FORWARD):
+            if not location.exists(log.commit_path(version + 1)):
+                return version
+    return log.listing(location).latest
+
+
+def _snapshot(location: Location, version: int, state: _State) -> Snapshot:
+    if state.protocol is None or state.metadata is None:
+        raise CorruptTable("the log names no protocol or no schema", detail=f"table at {location.uri}")
+    protocol.check(location, state.protocol, state.metadata)
+    return Snapshot(
+        location=location,
+        version=version,
+        table_id=state.metadata["id"],
+        schema=log.parse_schema(location, state.metadata["schemaString"]),
+        partition_by=tuple(state.metadata.get("partitionColumns") or ()),
+        files=tuple(data_file(add) for add in state.files.values()),
+        properties=dict(state.metadata.get("configuration") or {}),
+    )

@@ -1,0 +1,271 @@
+"""Stream tables come, change and go."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pyspark.sql.types import StructType
+
+from trickle.algebra.names import TableName, check_columns, nearest
+from trickle.catalog import alerts, relations, streams
+from trickle.catalog.records import Initiator, Kind, RefreshMode, Relation, Severity, Status, StreamTable
+from trickle.dag.graph import path
+from trickle.errors import CycleError, InvalidOption, UnknownColumn, UnsupportedQuery, WrongKind
+from trickle.lake.create import create, drop
+from trickle.lake.snapshot import open_snapshot
+from trickle.refresh.dependencies import dependencies_of
+from trickle.refresh.execute import refresh
+from trickle.refresh.options import CALCULATED, check_mode, check_options, check_schedule
+from trickle.sql import Query, query
+from trickle.tables import guard
+from trickle.tables.ddl import remove, taken
+from trickle.tables.reading import Reading, resolve
+from trickle.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A stream table as its creator wants it, checked."""
+
+    name: TableName
+    query: Query
+    schedule: str
+    refresh_mode: RefreshMode
+    options: Mapping[str, object]
+
+    @staticmethod
+    def of(warehouse: Warehouse, name: TableName, text: str, options: Mapping[str, object]) -> Definition:
+        """Check everything that can be checked without the catalog or Spark."""
+        if name.is_system:
+            raise InvalidOption(f"{name} is in the system schema", hint="choose another schema")
+        given = {key.lower(): value for key, value in options.items()}
+        schedule = check_schedule(given.pop("schedule", CALCULATED))
+        mode = check_mode(given.pop("refresh_mode", RefreshMode.AUTO))
+        return Definition(name, _checked_query(warehouse, text), schedule, mode, check_options(given))
+
+
+@dataclass(frozen=True)
+class Analysed:
+    """A query with what it reads and the columns it gives."""
+
+    reading: Reading
+    schema: StructType
+
+
+def create_stream_table(warehouse: Warehouse, definition: Definition, *, initialize: bool = True) -> StreamTable:
+    """Make a stream table, and fill it unless told not to. What cannot be filled is not kept."""
+    with warehouse.catalog.read() as tx:
+        existing = relations.find(tx, definition.name)
+    if existing is not None:
+        raise taken(existing)
+    analysed = _analyse(warehouse, definition.name, definition.query)
+    location = warehouse.place_for(definition.name)
+    create(
+        location,
+        analysed.schema,
+        partition_by=_partition(definition, analysed.schema),
+        comment=_text_option(definition.options, "description"),
+    )
+    try:
+        now = warehouse.clock.now()
+        with warehouse.catalog.write() as tx:
+            relation = relations.add(
+                tx,
+                name=definition.name,
+                kind=Kind.STREAM_TABLE,
+                uid=uuid.uuid4().hex,
+                location=warehouse.relative(location),
+                query=definition.query.text,
+                comment=_text_option(definition.options, "description"),
+                now=now,
+            )
+            streams.add(
+                tx,
+                relation.id,
+                query=definition.query.text,
+                schedule=definition.schedule,
+                refresh_mode=definition.refresh_mode,
+                options=definition.options,
+                always_refresh=_always(definition.query),
+                now=now,
+            )
+            relations.set_dependencies(tx, relation.id, dependencies_of(definition.query, analysed.reading))
+    except BaseException:
+        drop(location)
+        raise
+    if initialize:
+        try:
+            refresh(warehouse, [definition.name], initiated_by=Initiator.INITIAL)
+        except BaseException:
+            remove(warehouse, relation, cascade=True, statement="DROP STREAM TABLE")
+            raise
+    return get(warehouse, definition.name)
+
+
+def create_or_replace(warehouse: Warehouse, definition: Definition, *, initialize: bool = True) -> StreamTable:
+    """Make the stream table, or change the one that is there as little as possible."""
+    with warehouse.catalog.read() as tx:
+        existing = relations.find(tx, definition.name)
+        stream = streams.get(tx, definition.name) if existing and existing.kind is Kind.STREAM_TABLE else None
+    if existing is None:
+        return create_stream_table(warehouse, definition, initialize=initialize)
+    if stream is None:
+        raise WrongKind(f"{definition.name} is not a stream table", hint="drop it, or choose another name")
+    changes: dict[str, object] = {"schedule": definition.schedule, "refresh_mode": definition.refresh_mode}
+    changes |= {name: definition.options.get(name) for name in {*stream.options, *definition.options}}
+    new_query = None if stream.query == definition.query.text else definition.query.text
+    return alter(warehouse, definition.name, new_query, changes, initialize=initialize)
+
+
+def alter(
+    warehouse: Warehouse,
+    name: TableName,
+    new_query: str | None,
+    changes: Mapping[str, object],
+    *,
+    initialize: bool = True,
+) -> StreamTable:
+    """Change options (None clears one) or the query. A new query is filled at once unless told not to."""
+    stream = get(warehouse, name)
+    given = {key.lower(): value for key, value in changes.items()}
+    schedule = check_schedule(given.pop("schedule", stream.schedule))
+    mode = check_mode(given.pop("refresh_mode", stream.refresh_mode))
+    if given.get("partition_by", stream.options.get("partition_by")) != stream.options.get("partition_by"):
+        raise InvalidOption(
+            "partition_by cannot be changed", hint="drop the stream table and create it with the new partitioning"
+        )
+    checked = check_options(given)
+    options = {k: v for k, v in {**stream.options, **checked}.items() if given.get(k, v) is not None}
+    text = None if new_query is None else _checked_query(warehouse, new_query)
+    analysed = None if text is None else _analyse(warehouse, name, text)
+    now = warehouse.clock.now()
+    with warehouse.catalog.write() as tx:
+        streams.update(
+            tx, stream.relation.id, now=now, schedule=schedule, refresh_mode=mode, options=options
+        )
+        if text is not None and analysed is not None:
+            lost = _lost_columns(warehouse, stream, analysed.schema)
+            if lost:
+                guard.protect(
+                    tx, stream.relation, lost, f"change the columns of {name}", warehouse.settings(tx), now
+                )
+            streams.update(
+                tx,
+                stream.relation.id,
+                now=now,
+                query=text.text,
+                needs_reinitialize=True,
+                always_refresh=_always(text),
+            )
+            relations.update(tx, stream.relation.id, now=now, query=text.text)
+            relations.set_dependencies(tx, stream.relation.id, dependencies_of(text, analysed.reading))
+    if text is not None and initialize:
+        refresh(warehouse, [name])
+    return get(warehouse, name)
+
+
+def get(warehouse: Warehouse, name: TableName) -> StreamTable:
+    """A stream table by name."""
+    with warehouse.catalog.read() as tx:
+        return streams.get(tx, name)
+
+
+def drop_stream_table(warehouse: Warehouse, name: TableName, *, cascade: bool = False) -> list[Relation]:
+    """Remove a stream table, and with ``cascade`` what is built on it; everything that went."""
+    stream = get(warehouse, name)
+    return remove(warehouse, stream.relation, cascade=cascade, statement="DROP STREAM TABLE")
+
+
+def set_suspended(warehouse: Warehouse, name: TableName, *, suspended: bool) -> StreamTable:
+    """Suspend a stream table, or resume it with its errors forgotten."""
+    now = warehouse.clock.now()
+    with warehouse.catalog.write() as tx:
+        stream = streams.lock(tx, streams.get(tx, name).relation.id)
+        back = Status.ACTIVE if stream.populated else Status.INITIALIZING
+        streams.update(
+            tx,
+            stream.relation.id,
+            now=now,
+            status=Status.SUSPENDED if suspended else back,
+            consecutive_errors=stream.consecutive_errors if suspended else 0,
+        )
+        if not suspended and stream.status is Status.SUSPENDED:
+            alerts.add(
+                tx,
+                event="resumed",
+                relation_id=stream.relation.id,
+                severity=Severity.INFO,
+                payload={"stream_table": str(name)},
+                now=now,
+            )
+    return get(warehouse, name)
+
+
+def _checked_query(warehouse: Warehouse, text: str) -> Query:
+    with warehouse.catalog.read() as tx:
+        depth = warehouse.settings(tx).max_parse_depth
+    parsed = query(text, max_depth=depth)
+    if parsed.limit_without_order:
+        raise UnsupportedQuery(
+            "LIMIT without ORDER BY gives other rows at every refresh", hint="add ORDER BY, or drop the LIMIT"
+        )
+    if parsed.table_sample:
+        raise UnsupportedQuery("TABLESAMPLE gives other rows at every refresh", hint="filter by a hash of a key instead")
+    if any(name.is_system for name in parsed.tables):
+        raise UnsupportedQuery("a stream table cannot read system views", hint="read the system view itself")
+    if any(ref.version is not None for ref in parsed.refs):
+        raise UnsupportedQuery("a stream table reads its sources as they are", hint="leave VERSION AS OF out")
+    return parsed
+
+
+def _always(text: Query) -> bool:
+    return text.time_dependent or bool(text.volatile)
+
+
+def _analyse(warehouse: Warehouse, name: TableName, text: Query) -> Analysed:
+    """Spark's verdict on the query: what it reads and which columns it gives. A cycle is refused here."""
+    with warehouse.catalog.read() as tx:
+        own = relations.find(tx, name)
+        if name in text.tables:
+            raise CycleError(f"stream table {name} would read itself")
+        reading = resolve(warehouse, tx, text)
+        if own is not None:
+            reads: dict[int, list[int]] = {}
+            for dependency in relations.all_dependencies(tx):
+                reads.setdefault(dependency.relation_id, []).append(dependency.source_id)
+            for source in reading.relations.values():
+                way = path(reads, source.id, own.id)
+                if way is not None:
+                    names = [str(name), *(str(relations.by_id(tx, node).name) for node in way)]
+                    raise CycleError(f"stream table {name} would depend on itself", detail=" -> ".join(names))
+    frame = reading.bind(text)
+    check_columns(frame.columns)
+    return Analysed(reading, frame.schema)
+
+
+def _partition(definition: Definition, schema: StructType) -> list[str]:
+    wanted = definition.options.get("partition_by") or []
+    assert isinstance(wanted, list)
+    by_key = {column.lower(): column for column in schema.names}
+    for column in wanted:
+        if column.lower() not in by_key:
+            close = nearest(column, schema.names)
+            raise UnknownColumn(
+                f"partition_by names no column of {definition.name}: {column!r}",
+                hint=f"did you mean {close!r}?" if close else "columns: " + ", ".join(schema.names),
+            )
+    return [by_key[column.lower()] for column in wanted]
+
+
+def _lost_columns(warehouse: Warehouse, stream: StreamTable, schema: StructType) -> list[str]:
+    """Columns that a new query no longer gives, or gives in another type."""
+    before = open_snapshot(warehouse.location_of(stream.relation)).schema
+    after = {f.name.lower(): f.dataType for f in schema.fields}
+    return [f.name for f in before.fields if after.get(f.name.lower()) != f.dataType]
+
+
+def _text_option(options: Mapping[str, object], name: str) -> str | None:
+    value = options.get(name)
+    return value if isinstance(value, str) else None

@@ -1,0 +1,34 @@
+"""What a query reads, as the catalog keeps it."""
+
+from __future__ import annotations
+
+from trickle.catalog.records import Dependency, Kind
+from trickle.lake.snapshot import Snapshot
+from trickle.sql import Query
+from trickle.sql.lineage import columns_used
+from trickle.tables.reading import Reading
+
+
+def dependencies_of(text: Query, reading: Reading) -> list[Dependency]:
+    """Everything that a query reads: what it names, and what views underneath name."""
+    used = columns_used([text.text, *(view.text for view in reading.views.values())])
+    found = []
+    for name, relation in reading.relations.items():
+        columns: tuple[str, ...] = ()
+        if relation.kind is not Kind.VIEW:
+            columns = _used_columns(reading.snapshot(relation), used)
+        found.append(
+            Dependency(
+                relation_id=0,
+                source_id=relation.id,
+                source_kind=relation.kind,
+                columns=columns,
+                fingerprint=None,
+                direct=name in text.tables,
+            )
+        )
+    return found
+
+
+def _used_columns(snapshot: Snapshot, used: frozenset[str] | None) -> tuple[str, ...]:
+    return tuple(name for name in snapshot.schema.names if used is None or name.lower() in used)

@@ -1,0 +1,131 @@
+"""The members of a unit before their refresh: definition, sources, and where the sources stand.
+
+The positions of all sources are taken once for the whole unit (the cut). A member that reads another member sees its
+staged next version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy.orm import Session
+
+from trickle.algebra.names import TableName
+from trickle.catalog import relations, streams
+from trickle.catalog.records import Kind, Relation, Status, StreamTable
+from trickle.changes.between import ChangeBuffer
+from trickle.dag.graph import order
+from trickle.errors import Suspended, UserError
+from trickle.lake.snapshot import Snapshot
+from trickle.refresh.plan import Facts, SourceFact
+from trickle.sources.lake import LakePosition, current
+from trickle.sql import Query, query
+from trickle.tables.reading import Reading, resolve
+from trickle.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class Member:
+    """A stream table that is about to be refreshed."""
+
+    stream: StreamTable
+    query: Query
+    reading: Reading
+    streams_read: Mapping[int, StreamTable]
+    has_consumers: bool
+
+    @property
+    def name(self) -> TableName:
+        return self.stream.relation.name
+
+
+def load(warehouse: Warehouse, tx: Session, names: Iterable[TableName], *, force: bool) -> list[Member]:
+    """The members of a unit, each after those it reads."""
+    found = [streams.get(tx, name) for name in names]
+    for stream in found:
+        if stream.status is Status.SUSPENDED and not force:
+            raise Suspended(
+                f"stream table {stream.relation.name} is suspended",
+                detail=stream.last_error,
+                hint=f"ALTER STREAM TABLE {stream.relation.name} RESUME",
+            )
+    reads: dict[int, set[int]] = {}
+    for dependency in relations.all_dependencies(tx):
+        reads.setdefault(dependency.relation_id, set()).add(dependency.source_id)
+    by_id = {stream.relation.id: stream for stream in found}
+    return [_member(warehouse, tx, by_id[n]) for n in order(reads, list(by_id))]
+
+
+def _member(warehouse: Warehouse, tx: Session, stream: StreamTable) -> Member:
+    text = query(stream.query, max_depth=warehouse.settings(tx).max_parse_depth)
+    reading = resolve(warehouse, tx, text)
+    read = {r.id: streams.by_id(tx, r.id) for r in reading.tables if r.kind is Kind.STREAM_TABLE}
+    consumers = relations.dependents(tx, stream.relation.id)
+    return Member(stream, text, reading, read, has_consumers=bool(consumers))
+
+
+Cut = Mapping[int, LakePosition]
+
+
+def take_cut(warehouse: Warehouse, members: Sequence[Member]) -> Cut:
+    """Where every source of the unit stands, taken once."""
+    own = {member.stream.relation.id for member in members}
+    cut: dict[int, LakePosition] = {}
+    for member in members:
+        for source in member.reading.tables:
+            if source.id in cut or source.id in own:
+                continue
+            known = _frontier(member, source)
+            position = current(source, warehouse.location_of(source), member.streams_read.get(source.id), known)
+            if position is None:
+                raise UserError(
+                    f"stream table {member.name} reads {source.name}, which has not been filled yet",
+                    hint=f"REFRESH STREAM TABLE {source.name}",
+                )
+            cut[source.id] = position
+    return cut
+
+
+def facts_of(
+    warehouse: Warehouse, member: Member, cut: Cut, staged: Mapping[int, Snapshot], *, force: bool
+) -> tuple[Facts, dict[int, LakePosition]]:
+    """What the choice of action depends on, and the frontier that the refresh would reach."""
+    facts: dict[int, SourceFact] = {}
+    frontier: dict[int, LakePosition] = {}
+    for source in member.reading.tables:
+        if source.id in staged:
+            now = LakePosition(source.uid, staged[source.id].version)
+            rows = None
+        else:
+            now = cut[source.id]
+            rows = _changed_rows(warehouse, member, source, now)
+        before = _frontier(member, source)
+        frontier[source.id] = now
+        facts[source.id] = SourceFact(str(source.name), None if before is None else str(before), str(now), rows)
+    stream = member.stream
+    dropped = set(stream.frontier) - set(frontier)
+    return (
+        Facts(
+            populated=stream.populated,
+            needs_reinitialize=stream.needs_reinitialize or bool(dropped),
+            always_refresh=stream.always_refresh,
+            force=force,
+            sources=facts,
+        ),
+        frontier,
+    )
+
+
+def _frontier(member: Member, source: Relation) -> LakePosition | None:
+    text = member.stream.frontier.get(source.id)
+    return None if text is None else LakePosition.parse(text)
+
+
+def _changed_rows(warehouse: Warehouse, member: Member, source: Relation, now: LakePosition) -> int | None:
+    before = _frontier(member, source)
+    if before is None:
+        return None
+    if before == now:
+        return 0
+    return ChangeBuffer(warehouse.location_of(source), before, now).known_rows()

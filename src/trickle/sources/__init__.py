@@ -1,0 +1,1 @@
+"""First on the data path: where each source stands."""

@@ -1,0 +1,124 @@
+"""What a query holds that matters for keeping its result: functions that do not repeat, clocks, arbitrary rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from sqlglot import exp
+
+from trickle.sql.tokens import Source
+
+VOLATILE = frozenset(
+    (
+        "input_file_block_length",
+        "input_file_block_start",
+        "input_file_name",
+        "java_method",
+        "monotonically_increasing_id",
+        "rand",
+        "randn",
+        "random",
+        "randstr",
+        "reflect",
+        "shuffle",
+        "spark_partition_id",
+        "try_reflect",
+        "uniform",
+        "uuid",
+    )
+)
+CLOCKS = frozenset(
+    ("curdate", "current_date", "current_time", "current_timestamp", "localtimestamp", "now", "unix_timestamp")
+)
+# Spark takes these for the function even without parentheses, unless there is such a column.
+_BARE_CLOCKS = frozenset(("current_date", "current_time", "current_timestamp", "localtimestamp"))
+# Spark reads these strings as moments when they are cast to a date or a timestamp.
+_MOMENTS = frozenset(("now", "today", "tomorrow", "yesterday"))
+
+
+@dataclass(frozen=True)
+class Facts:
+    volatile: tuple[str, ...]
+    time_dependent: bool
+    limit_without_order: bool
+    table_sample: bool
+    order_without_limit: bool
+
+
+def facts_of(source: Source, root: exp.Expr) -> Facts:
+    """Look once at every node of a query's tree."""
+    volatile: set[str] = set()
+    time_dependent = limit_without_order = table_sample = False
+    for node in root.walk():
+        match node:
+            case exp.Func() | exp.Column() | exp.Cast():
+                volatile.update(_volatile_names(source, node))
+                time_dependent = time_dependent or _reads_clock(node)
+            case exp.TableSample():
+                table_sample = True
+            case exp.Select() | exp.SetOperation() | exp.Subquery() | exp.Values():
+                limit_without_order = limit_without_order or (_is_limited(node) and not _is_ordered(node))
+            case _:
+                pass
+    return Facts(
+        volatile=tuple(sorted(volatile)),
+        time_dependent=time_dependent,
+        limit_without_order=limit_without_order,
+        table_sample=table_sample,
+        order_without_limit=_is_ordered(root) and not _is_limited_inside(root),
+    )
+
+
+def _volatile_names(source: Source, node: exp.Expr) -> Iterator[str]:
+    if isinstance(node, exp.Func) and not VOLATILE.isdisjoint(_function_names(node)):
+        start, end = node.meta.get("start"), node.meta.get("end")
+        typed = source.text[start : end + 1].strip("`").lower() if start is not None and end is not None else ""
+        yield typed if typed in VOLATILE else min(VOLATILE & _function_names(node))
+
+
+def _function_names(node: exp.Func) -> frozenset[str]:
+    if isinstance(node, exp.Anonymous):
+        return frozenset((node.name.lower(),))
+    return _class_names(type(node))
+
+
+@cache
+def _class_names(function: type[exp.Func]) -> frozenset[str]:
+    return frozenset(name.lower() for name in function.sql_names())
+
+
+def _reads_clock(node: exp.Expr) -> bool:
+    match node:
+        case exp.Cast():
+            value = node.this
+            if not node.to.is_type(*exp.DataType.TEMPORAL_TYPES):
+                return False
+            words = str(value.this).lower().split() if isinstance(value, exp.Literal) and value.is_string else []
+            return bool(words) and words[0] in _MOMENTS
+        case exp.Func():
+            return not CLOCKS.isdisjoint(_function_names(node))
+        case exp.Column():
+            return len(node.parts) == 1 and node.name.lower() in _BARE_CLOCKS and not node.this.args.get("quoted")
+        case _:
+            return False
+
+
+def _is_limited(node: exp.Expr) -> bool:
+    limit = node.args.get("limit")
+    everything = isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Var)
+    return (limit is not None and not everything) or node.args.get("offset") is not None
+
+
+def _is_ordered(node: exp.Expr) -> bool:
+    """Ordered here, or inside parentheses around the whole query."""
+    while isinstance(node, exp.Subquery) and not node.args.get("order"):
+        node = node.this
+    return bool(node.args.get("order") or node.args.get("sort"))
+
+
+def _is_limited_inside(node: exp.Expr) -> bool:
+    while isinstance(node, exp.Subquery) and not _is_limited(node):
+        node = node.this
+    return _is_limited(node)

@@ -1,0 +1,1 @@
+"""Base tables, views and attached tables: SQL statements over them, and reading."""

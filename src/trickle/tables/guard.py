@@ -1,0 +1,63 @@
+"""DDL on what others are built on: refused, or the stream tables above are marked to be rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from sqlalchemy.orm import Session
+
+from trickle.catalog import relations, streams
+from trickle.catalog.records import Kind, Relation
+from trickle.errors import DependentsExist
+from trickle.settings import Settings
+
+
+def dependents(tx: Session, relation: Relation, columns: Collection[str] | None = None) -> list[Relation]:
+    """The views and stream tables that read a relation, or some of its columns."""
+    wanted = None if columns is None else {c.lower() for c in columns}
+    found: dict[int, Relation] = {}
+    for dependency in relations.dependents(tx, relation.id):
+        reader = relations.by_id(tx, dependency.relation_id)
+        if wanted is None or wanted.intersection(c.lower() for c in dependency.columns):
+            found[reader.id] = reader
+    return sorted(found.values(), key=lambda r: r.name)
+
+
+def protect(
+    tx: Session, relation: Relation, columns: Collection[str] | None, what: str, settings: Settings, now: datetime
+) -> None:
+    """Refuse DDL that breaks a stream table, or mark the stream tables when the setting allows it."""
+    broken = dependents(tx, relation, columns)
+    if not broken:
+        return
+    if settings.block_source_ddl:
+        raise DependentsExist(
+            f"cannot {what}: {_list(broken)} {'depends' if len(broken) == 1 else 'depend'} on it",
+            hint="SET trickle.block_source_ddl = off, and the stream tables are rebuilt at their next refresh",
+        )
+    mark(tx, broken, now)
+
+
+def mark(tx: Session, readers: Collection[Relation], now: datetime) -> None:
+    """Have stream tables rebuilt at their next refresh."""
+    for reader in readers:
+        if reader.kind is Kind.STREAM_TABLE:
+            streams.update(tx, reader.id, now=now, needs_reinitialize=True)
+
+
+def refuse_drop(broken: Collection[Relation], relation: Relation, statement: str) -> None:
+    """Refuse to drop what others are built on."""
+    if broken:
+        raise DependentsExist(
+            f"cannot drop {relation.name}: {_list(broken)} {'depends' if len(broken) == 1 else 'depend'} on it",
+            hint=f"{statement} {relation.name} CASCADE drops them too",
+        )
+
+
+def _list(readers: Collection[Relation]) -> str:
+    return ", ".join(f"{_word(r)} {r.name}" for r in readers)
+
+
+def _word(relation: Relation) -> str:
+    return {Kind.VIEW: "view", Kind.STREAM_TABLE: "stream table"}.get(relation.kind, "table")

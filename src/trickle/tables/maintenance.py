@@ -1,0 +1,130 @@
+"""Housekeeping: small files written together, dead files removed, old history forgotten."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from pyspark.sql import DataFrame
+from sqlalchemy.orm import Session
+
+from trickle.algebra.names import TableName
+from trickle.catalog import history, intents, relations, streams
+from trickle.catalog.records import Kind, Relation
+from trickle.changes.between import ChangeBuffer
+from trickle.errors import WrongKind
+from trickle.lake.commit import TableCommit, commit
+from trickle.lake.compact import compact
+from trickle.lake.snapshot import latest_version, open_snapshot
+from trickle.lake.stage import stage_of
+from trickle.lake.vacuum import vacuum
+from trickle.sources.lake import LakePosition
+from trickle.warehouse import Warehouse
+
+_PURGE_BATCH = 10_000
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What a compaction did."""
+
+    table: str
+    files_before: int
+    files_after: int
+    version: int
+
+
+def compact_table(warehouse: Warehouse, name: TableName) -> Compacted:
+    """Write a table's small files together. No reader sees a change of rows."""
+    with warehouse.catalog.read() as tx:
+        relation = relations.get(tx, name)
+    if relation.kind not in (Kind.TABLE, Kind.STREAM_TABLE):
+        raise WrongKind(f"{name} cannot be compacted here", hint="only tables that Trickle writes can")
+    snapshot = open_snapshot(warehouse.location_of(relation))
+    prepared = compact(warehouse.engine, snapshot)
+    before = len(snapshot.files)
+    if prepared.is_empty:
+        return Compacted(str(name), before, before, snapshot.version)
+    version = commit(prepared.as_commit())
+    if relation.kind is Kind.STREAM_TABLE:
+        _move_pin(warehouse, relation, snapshot.version, version)
+    return Compacted(str(name), before, before - len(prepared.removes) + len(prepared.adds), version)
+
+
+def _move_pin(warehouse: Warehouse, relation: Relation, before: int, after: int) -> None:
+    """Readers may move to the compacted version; a crash before this leaves them at the older one, which is equal."""
+    with warehouse.catalog.write() as tx:
+        if streams.lock(tx, relation.id).version == before:
+            streams.update(tx, relation.id, now=warehouse.clock.now(), version=after)
+
+
+def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool = False) -> list[str]:
+    """Remove what nobody needs any more, in one table or in all, and history past its retention."""
+    with warehouse.catalog.read() as tx:
+        settings = warehouse.settings(tx)
+        wanted = [relations.get(tx, name)] if name is not None else relations.listing(tx)
+        work = [(r, _needed(tx, r), _protected(tx, r)) for r in wanted if r.kind in (Kind.TABLE, Kind.STREAM_TABLE)]
+    if name is not None and not work:
+        raise WrongKind(f"{name} cannot be vacuumed here", hint="only tables that Trickle writes can")
+    removed = []
+    for relation, keep, protected in work:
+        location = warehouse.location_of(relation)
+        newest = latest_version(location)
+        gone = vacuum(
+            location,
+            keep_versions=sorted({*keep, newest}),
+            retention_hours=settings.vacuum_retention_hours,
+            protected_stages=protected,
+            dry_run=dry_run,
+        )
+        removed += [location.child(path).uri for path in gone]
+    if name is None and not dry_run:
+        _purge_history(warehouse, settings.history_retention_days)
+    return removed
+
+
+def _needed(tx: Session, relation: Relation) -> set[int]:
+    """Versions that readers and the frontiers of consumers still refer to."""
+    needed: set[int] = set()
+    if relation.kind is Kind.STREAM_TABLE:
+        pinned = streams.by_id(tx, relation.id).version
+        needed |= {pinned} if pinned is not None else set()
+    for dependency in relations.dependents(tx, relation.id):
+        consumer = relations.by_id(tx, dependency.relation_id)
+        if consumer.kind is Kind.STREAM_TABLE:
+            text = streams.by_id(tx, consumer.id).frontier.get(relation.id)
+            if text is not None and LakePosition.parse(text).uid == relation.uid:
+                needed.add(LakePosition.parse(text).version)
+    return needed
+
+
+def _protected(tx: Session, relation: Relation) -> set[str]:
+    """Stages that belong to a unit whose intent stands."""
+    found: set[str] = set()
+    for intent in intents.pending(tx, [relation.id]):
+        for member in intent.members:
+            if member.relation_id == relation.id and member.commit is not None:
+                stages = (stage_of(file.path) for file in TableCommit.from_json(member.commit).adds)
+                found.update(stage for stage in stages if stage is not None)
+    return found
+
+
+def _purge_history(warehouse: Warehouse, days: int) -> None:
+    before = warehouse.clock.now() - timedelta(days=days)
+    while True:
+        with warehouse.catalog.write() as tx:
+            if history.purge(tx, before, _PURGE_BATCH) < _PURGE_BATCH:
+                return
+
+
+def changes(warehouse: Warehouse, name: TableName, since: int, until: int | None = None) -> DataFrame:
+    """The net change of a table after one version up to another, the newest that readers see by default."""
+    with warehouse.catalog.read() as tx:
+        relation = relations.get(tx, name)
+        pinned = streams.by_id(tx, relation.id).version if relation.kind is Kind.STREAM_TABLE else None
+    if relation.kind is Kind.VIEW:
+        raise WrongKind(f"{name} is a view and has no versions", hint="ask for the changes of the tables it reads")
+    location = warehouse.location_of(relation)
+    newest = until if until is not None else pinned if pinned is not None else latest_version(location)
+    span = ChangeBuffer(location, LakePosition(relation.uid, since), LakePosition(relation.uid, newest))
+    return span.rows(warehouse.engine)

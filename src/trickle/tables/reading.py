@@ -1,0 +1,140 @@
+"""Running the user's SQL text: every table reference is bound to one version of that table.
+
+All versions are taken at once, before Spark sees the text: stream tables at the versions the catalog pins, other
+tables at the newest version of their logs. Views are bound like subqueries, down to the tables they read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pyspark.sql import DataFrame
+from sqlalchemy.orm import Session
+
+from trickle.algebra.names import INTERNAL_PREFIX, TableName
+from trickle.catalog import relations, streams
+from trickle.catalog.records import Kind, Relation
+from trickle.engine.query import run_query
+from trickle.errors import UserError, WrongKind
+from trickle.lake.scan import scan
+from trickle.lake.snapshot import Snapshot, open_snapshot
+from trickle.sql import SqlText, TableRef, query
+from trickle.tables import system
+from trickle.warehouse import Warehouse
+
+ViewOf = Callable[[TableRef], str]
+
+
+@dataclass
+class Reading:
+    """The relations that one statement reads, resolved once.
+
+    ``versions`` and ``overlays`` replace what the log says: versions for reading as of a frontier, overlays for
+    tables whose next version is staged and not yet committed.
+    """
+
+    warehouse: Warehouse
+    relations: dict[TableName, Relation] = field(default_factory=dict)
+    views: dict[TableName, SqlText] = field(default_factory=dict)
+    pins: dict[int, int | None] = field(default_factory=dict)
+    versions: Mapping[int, int] = field(default_factory=dict)
+    overlays: Mapping[int, Snapshot] = field(default_factory=dict)
+    _frames: dict[tuple[TableName, int | None], DataFrame] = field(default_factory=dict)
+
+    def bind(self, text: SqlText) -> DataFrame:
+        """The text as a DataFrame."""
+        return self.run([text], lambda view_of, _: text.bind_refs(view_of))
+
+    def run(
+        self,
+        texts: Sequence[SqlText],
+        render: Callable[[ViewOf, Sequence[str]], str],
+        frames: Sequence[DataFrame] = (),
+    ) -> DataFrame:
+        """Spark SQL made by ``render`` from ``texts``: it is handed what each table reference is called in the
+        session, and the names of the further ``frames``."""
+        keys = list(dict.fromkeys((ref.name, ref.version) for text in texts for ref in text.refs))
+        bound = [self.frame(name, version) for name, version in keys]
+
+        def render_all(names: Sequence[str]) -> str:
+            view_names = dict(zip(keys, names, strict=False))
+            return render(lambda ref: view_names[ref.name, ref.version], names[len(keys) :])
+
+        return run_query(self.warehouse.engine, [*bound, *frames], render_all)
+
+    def frame(self, name: TableName, version: int | None = None) -> DataFrame:
+        """A relation's rows."""
+        key = (name, version)
+        if key not in self._frames:
+            self._frames[key] = self._read(name, version)
+        return self._frames[key]
+
+    def _read(self, name: TableName, version: int | None) -> DataFrame:
+        if name.is_system:
+            return system.frame(self.warehouse, name)
+        relation = self.relations[name]
+        if relation.kind is Kind.VIEW:
+            if version is not None:
+                raise WrongKind(f"a view has no versions: {name}")
+            return self.bind(self.views[name])
+        snapshot = self.snapshot(relation, version)
+        visible = [c for c in snapshot.schema.names if not c.startswith(INTERNAL_PREFIX)]
+        return scan(self.warehouse.engine, snapshot, columns=visible)
+
+    def snapshot(self, relation: Relation, version: int | None = None) -> Snapshot:
+        """The version of a table that this statement reads."""
+        if version is None and relation.id in self.overlays:
+            return self.overlays[relation.id]
+        if version is None:
+            version = self.versions.get(relation.id)
+        if version is None and relation.kind is Kind.STREAM_TABLE:
+            version = self.pins[relation.id]
+            if version is None:
+                raise UserError(
+                    f"stream table {relation.name} has not been filled yet",
+                    hint=f"REFRESH STREAM TABLE {relation.name}",
+                )
+        return open_snapshot(self.warehouse.location_of(relation), version)
+
+    @property
+    def tables(self) -> list[Relation]:
+        """The tables with storage that are read, views looked through."""
+        return [relation for relation in self.relations.values() if relation.kind is not Kind.VIEW]
+
+
+def resolve(
+    warehouse: Warehouse,
+    tx: Session,
+    *texts: SqlText,
+    versions: Mapping[int, int] | None = None,
+    overlays: Mapping[int, Snapshot] | None = None,
+) -> Reading:
+    """Look up everything that the texts read, in one catalog transaction."""
+    reading = Reading(warehouse, versions=versions or {}, overlays=overlays or {})
+    depth = warehouse.settings(tx).max_parse_depth
+    pending = [name for text in texts for name in sorted(text.tables)]
+    while pending:
+        name = pending.pop()
+        if name in reading.relations or name.is_system:
+            continue
+        relation = relations.get(tx, name)
+        reading.relations[name] = relation
+        match relation.kind:
+            case Kind.VIEW:
+                assert relation.query is not None
+                reading.views[name] = query(relation.query, max_depth=depth)
+                pending.extend(reading.views[name].tables)
+            case Kind.STREAM_TABLE:
+                reading.pins[relation.id] = streams.by_id(tx, relation.id).version
+            case Kind.TABLE | Kind.ATTACHED:
+                pass
+    return reading
+
+
+def read_table(warehouse: Warehouse, name: TableName, version: int | None = None) -> DataFrame:
+    """A relation as a DataFrame, at the version readers see or at a given one."""
+    text = query(f"SELECT * FROM {name.quoted}")
+    with warehouse.catalog.read() as tx:
+        reading = resolve(warehouse, tx, text)
+    return reading.frame(name, version)

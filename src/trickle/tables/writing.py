@@ -1,0 +1,128 @@
+"""Committing prepared work to one base table, again when another writer came first.
+
+One Delta commit is atomic by itself, so base tables need no intent. Work computed from a snapshot is computed anew on
+a conflict; a blind append is committed again as it is, unless the table's shape changed under it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from trickle.algebra.names import TableName, nearest, quote
+from trickle.catalog import relations
+from trickle.catalog.records import Kind, Relation
+from trickle.errors import ConcurrentModification, InvalidData, UnknownColumn, WrongKind
+from trickle.lake.commit import TableCommit, commit
+from trickle.lake.prepared import Prepared
+from trickle.lake.rewrite import append, overwrite
+from trickle.lake.snapshot import Snapshot, open_snapshot
+from trickle.tables.results import Changed
+from trickle.warehouse import Warehouse
+
+
+def writable(warehouse: Warehouse, name: TableName) -> tuple[Relation, int]:
+    """A table that DML may change, and how often a statement is tried on it."""
+    with warehouse.catalog.read() as tx:
+        relation = relations.get(tx, name)
+        attempts = warehouse.settings(tx).commit_attempts
+    if relation.kind is Kind.ATTACHED:
+        raise WrongKind(f"{name} is an attached table", hint="it is written by its owner, and only read here")
+    if relation.kind is not Kind.TABLE:
+        what = "a view" if relation.kind is Kind.VIEW else "a stream table"
+        raise WrongKind(f"{name} is {what} and cannot be written to", hint="change the tables that its query reads")
+    return relation, attempts
+
+
+def change(warehouse: Warehouse, name: TableName, prepare: Callable[[Snapshot], Prepared]) -> Changed:
+    """Prepare work on the newest version of a table and commit it; anew when another writer came first."""
+    relation, attempts = writable(warehouse, name)
+    location = warehouse.location_of(relation)
+    for attempt in range(1, attempts + 1):
+        snapshot = open_snapshot(location)
+        prepared = prepare(snapshot)
+        if prepared.is_empty:
+            return Changed(str(relation.name), 0, 0, snapshot.version)
+        try:
+            version = commit(prepared.as_commit())
+            return Changed(str(relation.name), prepared.inserted, prepared.deleted, version)
+        except ConcurrentModification:
+            prepared.discard()
+            if attempt == attempts:
+                raise
+            _wait(attempt)
+    raise AssertionError("unreachable")
+
+
+def append_rows(warehouse: Warehouse, name: TableName, rows: Callable[[Snapshot], DataFrame]) -> Changed:
+    """Add rows to a table. The files are written once, however often the commit is tried."""
+    relation, attempts = writable(warehouse, name)
+    location = warehouse.location_of(relation)
+    snapshot = open_snapshot(location)
+    prepared = append(warehouse.engine, snapshot, rows(snapshot))
+    if prepared.is_empty:
+        return Changed(str(relation.name), 0, 0, snapshot.version)
+    pending: TableCommit = prepared.as_commit()
+    for attempt in range(1, attempts + 1):
+        try:
+            return Changed(str(relation.name), prepared.inserted, 0, commit(pending))
+        except ConcurrentModification:
+            newest = open_snapshot(location)
+            if attempt == attempts or newest.schema != snapshot.schema or newest.table_id != snapshot.table_id:
+                prepared.discard()
+                raise
+            pending = replace(pending, read_version=newest.version)
+            _wait(attempt)
+    raise AssertionError("unreachable")
+
+
+def replace_contents(warehouse: Warehouse, name: TableName, rows: Callable[[Snapshot], DataFrame]) -> Changed:
+    """Put new contents in the place of a table's old ones."""
+    return change(warehouse, name, lambda s: overwrite(warehouse.engine, s, rows(s), difference=False))
+
+
+def arrange(frame: DataFrame, snapshot: Snapshot, columns: tuple[str, ...] | None, table: TableName) -> DataFrame:
+    """Name the columns of an INSERT's rows by their position; columns that are not given are NULL."""
+    names = snapshot.schema.names
+    given = list(names) if columns is None else [_known(c, names, table) for c in columns]
+    if len(set(given)) != len(given):
+        raise InvalidData(f"a column is given twice in the INSERT into {table}")
+    if len(frame.columns) != len(given):
+        raise InvalidData(
+            f"INSERT into {table} has {len(frame.columns)} values for {len(given)} columns",
+            detail="columns: " + ", ".join(given),
+            hint="name the columns: INSERT INTO table (a, b) ...",
+        )
+    named = frame.toDF(*given)
+    kept = [F.col(quote(c)) if c in given else F.lit(None).alias(c) for c in names]
+    return named.select(*kept)
+
+
+def match_names(frame: DataFrame, snapshot: Snapshot, table: TableName) -> DataFrame:
+    """Order the columns of written rows by name; columns that are not given are NULL, unknown ones are refused."""
+    names = snapshot.schema.names
+    given = {_known(column, names, table): column for column in frame.columns}
+    if len(given) != len(frame.columns):
+        raise InvalidData(f"the rows for {table} have two columns of one name")
+    return frame.select(*[F.col(quote(given[c])).alias(c) if c in given else F.lit(None).alias(c) for c in names])
+
+
+def _known(column: str, names: list[str], table: TableName) -> str:
+    for name in names:
+        if name.lower() == column.lower():
+            return name
+    close = nearest(column, names)
+    raise UnknownColumn(
+        f"table {table} has no column {column!r}",
+        hint=f"did you mean {close!r}?" if close else "columns: " + ", ".join(names),
+    )
+
+
+def _wait(attempt: int) -> None:
+    """Give way to the other writers; longer each time, and not all alike."""
+    time.sleep(min(0.01 * 2**attempt, 1.0) * random.uniform(0.5, 1.0))  # noqa: S311 - no secret depends on it

@@ -1,0 +1,105 @@
+"""The oracle: a stream table equals its query at its frontier, as a multiset, both ways.
+
+It runs the user's own text over the versions that the frontier names. Only floating-point columns have a tolerance.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import DoubleType, FloatType, StructType
+
+from trickle.algebra.names import INTERNAL_PREFIX, quote
+from trickle.algebra.weights import WEIGHT
+from trickle.api import Trickle
+from trickle.catalog import streams
+from trickle.errors import UserError
+from trickle.lake.changes import consolidate
+from trickle.lake.scan import scan
+from trickle.lake.snapshot import open_snapshot
+from trickle.sources.lake import LakePosition
+from trickle.sql import query
+from trickle.sql.names import table_name
+from trickle.tables.reading import resolve
+
+RELATIVE_TOLERANCE = 1e-9
+_SHOWN = 10
+
+
+class Mismatch(AssertionError):
+    """A stream table differs from its query."""
+
+
+def check(t: Trickle, *names: str) -> None:
+    """Compare stream tables (all of them by default) with recomputation; Mismatch shows the rows that differ."""
+    for name in names or [row.name for row in t.status() if row.populated]:
+        _check_one(t, name)
+
+
+def _check_one(t: Trickle, name: str) -> None:
+    warehouse = t.warehouse
+    with warehouse.catalog.read() as tx:
+        stream = streams.get(tx, table_name(name))
+        if stream.version is None or stream.always_refresh:
+            raise UserError(f"{name} cannot be compared with its query", detail="it is empty or depends on time")
+        text = query(stream.query)
+        reading = resolve(warehouse, tx, text)
+    positions = {source: LakePosition.parse(position) for source, position in stream.frontier.items()}
+    reading.versions = {source: position.version for source, position in positions.items()}
+    snapshot = open_snapshot(warehouse.location_of(stream.relation), stream.version)
+    columns = [c for c in snapshot.schema.names if not c.startswith(INTERNAL_PREFIX)]
+    expected = reading.bind(text).select(*[quote(c) for c in columns])
+    stored = scan(warehouse.engine, snapshot, columns=columns)
+    leftover = differences(expected, stored)
+    if leftover:
+        shown = "\n".join(f"  {weight:+d} {row}" for row, weight in leftover[:_SHOWN])
+        raise Mismatch(
+            f"{name} differs from its query in {len(leftover)} rows (+ missing, - too many):\n{shown}"
+        )
+
+
+def differences(expected: DataFrame, stored: DataFrame) -> list[tuple[dict[str, Any], int]]:
+    """Rows with what is missing (+) or too many (-) in ``stored``, floating-point noise left out."""
+    both = expected.withColumn(WEIGHT, F.lit(1).cast("bigint")).union(
+        stored.withColumn(WEIGHT, F.lit(-1).cast("bigint"))
+    )
+    rows = consolidate(both).toArrow().to_pylist()
+    leftover = [({k: v for k, v in row.items() if k != WEIGHT}, int(row[WEIGHT])) for row in rows]
+    floats = _float_columns(expected.schema)
+    return _without_noise(leftover, floats) if floats and leftover else leftover
+
+
+def _float_columns(schema: StructType) -> list[str]:
+    return [f.name for f in schema.fields if isinstance(f.dataType, FloatType | DoubleType)]
+
+
+def _without_noise(rows: Sequence[tuple[dict[str, Any], int]], floats: list[str]) -> list[tuple[dict[str, Any], int]]:
+    """Pair rows that agree in all exact columns and are close in the others."""
+    groups: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = defaultdict(lambda: ([], []))
+    for row, weight in rows:
+        exact = repr({k: v for k, v in row.items() if k not in floats})
+        groups[exact][0 if weight > 0 else 1].extend([row] * abs(weight))
+    left: list[tuple[dict[str, Any], int]] = []
+    for missing, surplus in groups.values():
+        for row in missing:
+            match = next((other for other in surplus if _close(row, other, floats)), None)
+            if match is None:
+                left.append((row, 1))
+            else:
+                surplus.remove(match)
+        left += [(row, -1) for row in surplus]
+    return left
+
+
+def _close(one: Mapping[str, Any], other: Mapping[str, Any], floats: list[str]) -> bool:
+    def near(a: float | None, b: float | None) -> bool:
+        if a is None or b is None:
+            return a is b
+        return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=RELATIVE_TOLERANCE, abs_tol=1e-300)
+
+    return all(near(one[c], other[c]) for c in floats)

@@ -1,0 +1,178 @@
+from __future__ import annotations
+
+import pytest
+
+from trickle.algebra.names import TableName
+from trickle.catalog import Kind, RefreshMode, Status, relations, streams
+from trickle.errors import ConcurrentModification, InternalError, ParseError, UnknownTable, WrongKind
+
+
+def named(*parts: str) -> TableName:
+    return TableName.of(parts)
+
+
+def test_a_new_stream_table_has_read_nothing_yet(catalog, given, now):
+    with catalog.write() as tx:
+        added = given.stream(
+            tx,
+            "total",
+            query="SELECT SUM(amount) FROM orders",
+            schedule="@hourly",
+            refresh_mode=RefreshMode.DIFFERENTIAL,
+            options={"tier": "hot", "partition_by": ["day"], "fuse_ceiling": 10**15, "append_only": True},
+            always_refresh=True,
+        )
+    with catalog.read() as tx:
+        found = streams.get(tx, named("TOTAL"))
+        assert streams.by_id(tx, found.relation.id) == found
+        assert streams.listing(tx) == [found]
+    assert found == added
+    assert found.query == found.relation.query == "SELECT SUM(amount) FROM orders"
+    assert (found.status, found.populated, found.version, found.refresh_number) == (
+        Status.INITIALIZING,
+        False,
+        None,
+        0,
+    )
+    assert (found.frontier, found.consecutive_errors, found.last_error) == ({}, 0, None)
+    assert (found.schedule, found.refresh_mode, found.always_refresh) == ("@hourly", RefreshMode.DIFFERENTIAL, True)
+    assert found.options == {"tier": "hot", "partition_by": ["day"], "fuse_ceiling": 10**15, "append_only": True}
+
+
+def test_get_tells_a_missing_name_from_a_wrong_kind(catalog, given):
+    with catalog.write() as tx:
+        given.table(tx, "orders")
+        given.table(tx, "events", Kind.ATTACHED)
+        given.stream(tx, "total")
+    with catalog.read() as tx:
+        with pytest.raises(UnknownTable) as caught:
+            streams.get(tx, named("totl"))
+        assert caught.value.hint == "did you mean total?"
+        # A plain table is no help to who looks for a stream table.
+        with pytest.raises(UnknownTable) as caught:
+            streams.get(tx, named("order"))
+        assert caught.value.hint is None
+        with pytest.raises(WrongKind, match="orders is a table, not a stream table"):
+            streams.get(tx, named("Orders"))
+        with pytest.raises(WrongKind, match="events is an attached table"):
+            streams.get(tx, named("events"))
+        assert streams.find(tx, named("orders")) is None
+
+
+def test_update_changes_only_what_is_named(catalog, given):
+    with catalog.write() as tx:
+        before = given.stream(tx, "total", options={"tier": "hot"})
+        streams.update(
+            tx,
+            before.relation.id,
+            now=given.later(1),
+            status=Status.ACTIVE,
+            populated=True,
+            version=7,
+            refresh_number=3,
+            data_timestamp=given.later(0.5),
+            last_refresh_at=given.later(1),
+            effective_mode="FULL",
+        )
+        after = streams.by_id(tx, before.relation.id)
+    assert (after.status, after.populated, after.version, after.refresh_number) == (Status.ACTIVE, True, 7, 3)
+    assert (after.data_timestamp, after.last_refresh_at) == (given.later(0.5), given.later(1))
+    assert (after.options, after.schedule, after.query) == ({"tier": "hot"}, "5s", "SELECT 1")
+    assert after.updated_at == given.later(1)
+    # The definition did not change.
+    assert after.relation.updated_at == before.relation.updated_at
+
+
+def test_errors_are_counted_and_forgotten(catalog, given):
+    with catalog.write() as tx:
+        table = given.stream(tx, "total").relation.id
+        streams.update(tx, table, now=given.now, consecutive_errors=2, last_error="boom", last_error_at=given.now)
+        failed = streams.by_id(tx, table)
+        streams.update(tx, table, now=given.now, consecutive_errors=0, last_error=None, last_error_at=None)
+        healed = streams.by_id(tx, table)
+    assert (failed.consecutive_errors, failed.last_error, failed.last_error_at) == (2, "boom", given.now)
+    assert (healed.consecutive_errors, healed.last_error, healed.last_error_at) == (0, None, None)
+
+
+def test_a_new_query_is_the_relations_query_too(catalog, given):
+    with catalog.write() as tx:
+        table = given.stream(tx, "total").relation.id
+        streams.update(tx, table, now=given.later(1), query="SELECT 2", options={"tier": "cold"})
+        after = streams.by_id(tx, table)
+    assert (after.query, after.relation.query, after.options) == ("SELECT 2", "SELECT 2", {"tier": "cold"})
+    assert after.relation.updated_at == given.later(1)
+
+
+def test_the_frontier_is_replaced_as_a_whole(catalog, given):
+    with catalog.write() as tx:
+        a, b = given.table(tx, "a"), given.table(tx, "b")
+        total = given.stream(tx, "total", reads=[a, b]).relation.id
+        other = given.stream(tx, "other", reads=[a]).relation.id
+        streams.set_frontier(tx, other, {a.id: "1"})
+        streams.set_frontier(tx, total, {a.id: "4", b.id: "16/B374D848"})
+        assert streams.by_id(tx, total).frontier == {a.id: "4", b.id: "16/B374D848"}
+        streams.set_frontier(tx, total, {a.id: "5"})
+    with catalog.read() as tx:
+        assert {str(t.relation.name): t.frontier for t in streams.listing(tx)} == {
+            "other": {a.id: "1"},
+            "total": {a.id: "5"},
+        }
+
+
+def test_a_stream_table_goes_with_its_relation(catalog, given):
+    with catalog.write() as tx:
+        orders = given.table(tx, "orders")
+        total = given.stream(tx, "total", reads=[orders]).relation
+        streams.set_frontier(tx, total.id, {orders.id: "1"})
+        relations.remove(tx, total.id)
+        assert streams.listing(tx) == []
+        for act in (
+            lambda: streams.by_id(tx, total.id),
+            lambda: streams.lock(tx, total.id),
+            lambda: streams.update(tx, total.id, now=given.now, populated=True),
+        ):
+            with pytest.raises(ConcurrentModification, match="dropped"):
+                act()
+
+
+def test_a_frontier_on_a_source_that_is_gone_is_a_conflict(catalog, given):
+    with catalog.write() as tx:
+        total = given.stream(tx, "total").relation.id
+    with pytest.raises(ConcurrentModification), catalog.write() as tx:
+        streams.set_frontier(tx, total, {999: "1"})
+    with catalog.read() as tx:
+        assert streams.by_id(tx, total).frontier == {}
+
+
+def test_texts_of_any_size_and_kind_come_back(catalog, given):
+    query = "SELECT '" + "🦆 it's \\ % :x \u2028\n\t" * 60_000 + "'"
+    options = {"description": "half a pair \ud800, a nul \x00", "nested": {"a": [1, 2.5, None, True]}}
+    with catalog.write() as tx:
+        given.stream(tx, "total", query=query, options=options)
+    with catalog.read() as tx:
+        found = streams.get(tx, named("total"))
+    assert len(query) > 1_000_000
+    assert found.query == query
+    assert found.options == options
+
+
+@pytest.mark.parametrize("bad", ["SELECT '\x00'", "SELECT '\udc00'"])
+def test_a_query_that_no_database_can_keep_is_refused(catalog, given, bad):
+    with catalog.write() as tx, pytest.raises(ParseError, match="cannot be stored"):
+        given.stream(tx, "total", query=bad)
+
+
+def test_error_texts_keep_all_but_what_cannot_be_stored(catalog, given):
+    with catalog.write() as tx:
+        table = given.stream(tx, "total").relation.id
+        streams.update(tx, table, now=given.now, last_error="bad byte \x00 and \ud800 in 'x'")
+        assert streams.by_id(tx, table).last_error == "bad byte \ufffd and \ufffd in 'x'"
+
+
+def test_a_time_without_a_zone_is_a_defect(catalog, given):
+    with pytest.raises(InternalError, match="time zone"), catalog.write() as tx:
+        given.stream(tx, "total", now=given.now.replace(tzinfo=None))
+    with pytest.raises(InternalError), catalog.write() as tx:
+        given.stream(tx, "total", options={"ratio": float("nan")})
+    with catalog.read() as tx:
+        assert streams.listing(tx) == []
