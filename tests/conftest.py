@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -26,6 +27,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", choices=sorted(ENGINES), default="local", help="the Spark session that tests run on")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Every run has a seed that can be given again."""
+    if config.getoption("hypothesis_seed") is None:
+        config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"engine: {config.getoption('--engine')}, repeat with --hypothesis-seed={config.option.hypothesis_seed}"
+
+
 @pytest.fixture(scope="session")
 def kind(pytestconfig: pytest.Config) -> str:
     """The engine of this run: local, local-cluster or connect."""
@@ -33,10 +45,10 @@ def kind(pytestconfig: pytest.Config) -> str:
 
 
 @pytest.fixture(scope="session")
-def engine(kind: str) -> Iterator[Engine]:
+def engine(pytestconfig: pytest.Config) -> Iterator[Engine]:
     """One Spark session for the whole run."""
     os.environ.setdefault("TRICKLE_DRIVER_MEMORY", "2g")
-    engine = Engine.open(ENGINES[kind])
+    engine = Engine.open(ENGINES[pytestconfig.getoption("--engine")])
     yield engine
     engine.close()
 

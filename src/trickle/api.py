@@ -130,7 +130,9 @@ class Trickle:
         """A table, view or stream table as a DataFrame, at the version readers see or at a given one."""
         return read_table(self.warehouse, names.table_name(name), version)
 
-    def write(self, name: str, rows: pa.Table | DataFrame, *, mode: Literal["append", "overwrite"] = "append") -> Changed:
+    def write(
+        self, name: str, rows: pa.Table | DataFrame, *, mode: Literal["append", "overwrite"] = "append"
+    ) -> Changed:
         """Write rows to a base table, matched by column name."""
         table = names.table_name(name)
         frame = self.warehouse.engine.from_arrow(rows) if isinstance(rows, pa.Table) else rows
@@ -142,9 +144,7 @@ class Trickle:
             case other:
                 raise InvalidOption(f"no write mode {other!r}", hint="modes: append, overwrite")
 
-    def attach_table(
-        self, name: str, place: str | Path, *, storage_options: Mapping[str, str] | None = None
-    ) -> None:
+    def attach_table(self, name: str, place: str | Path, *, storage_options: Mapping[str, str] | None = None) -> None:
         """Register a Delta table that others write, to be read under a name."""
         attach(self.warehouse, names.table_name(name), Location.of(place, storage_options))
 

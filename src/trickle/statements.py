@@ -69,24 +69,6 @@ def run_statement(warehouse: Warehouse, statement: Statement, procedures: Proced
             return dml.resolve_now(warehouse, statement.query).bind(statement.query)
         case Explain():
             return explain(warehouse, statement)
-        case CreateTable():
-            return create_table(warehouse, statement)
-        case CreateView():
-            return create_view(warehouse, statement)
-        case Insert():
-            return dml.insert(warehouse, statement)
-        case Update():
-            return dml.update(warehouse, statement)
-        case Delete():
-            return dml.delete(warehouse, statement)
-        case Merge():
-            return merge(warehouse, statement)
-        case Truncate():
-            return dml.truncate(warehouse, statement)
-        case Drop():
-            return drop_relation(warehouse, statement)
-        case AlterTable():
-            return alter_table(warehouse, statement)
         case Describe():
             rows = describe_extended(warehouse, statement.name) if statement.extended else None
             return rows or listing(describe(warehouse, statement.name), ColumnRow)
@@ -98,6 +80,38 @@ def run_statement(warehouse: Warehouse, statement: Statement, procedures: Proced
             return _call(statement, procedures)
         case CreateStreamTable() | AlterStreamTable() | DropStreamTable() | RefreshStreamTable():
             return _stream_statement(warehouse, statement)
+        case CreateTable() | CreateView() | AlterTable() | Drop():
+            return _definition_statement(warehouse, statement)
+        case Insert() | Update() | Delete() | Merge() | Truncate():
+            return _change_statement(warehouse, statement)
+    assert_never(statement)
+
+
+def _definition_statement(warehouse: Warehouse, statement: CreateTable | CreateView | AlterTable | Drop) -> Done:
+    match statement:
+        case CreateTable():
+            return create_table(warehouse, statement)
+        case CreateView():
+            return create_view(warehouse, statement)
+        case AlterTable():
+            return alter_table(warehouse, statement)
+        case Drop():
+            return drop_relation(warehouse, statement)
+    assert_never(statement)
+
+
+def _change_statement(warehouse: Warehouse, statement: Insert | Update | Delete | Merge | Truncate) -> Changed:
+    match statement:
+        case Insert():
+            return dml.insert(warehouse, statement)
+        case Update():
+            return dml.update(warehouse, statement)
+        case Delete():
+            return dml.delete(warehouse, statement)
+        case Merge():
+            return merge(warehouse, statement)
+        case Truncate():
+            return dml.truncate(warehouse, statement)
     assert_never(statement)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import uuid
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,6 +24,7 @@ from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
 from trickle.catalog import Catalog, Dependency, Kind, RefreshMode, Relation, StreamTable, file_url, relations, streams
+from trickle.catalog.models import Base
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 WORKERS = Path(__file__).with_name("workers.py")
@@ -41,10 +45,13 @@ class Postgres:
         with psycopg.connect(self.url(database), autocommit=True) as connection:
             connection.execute(statement)  # type: ignore[arg-type]  # the tests' own text
 
-    def create_database(self, template: str = "template1") -> str:
+    @contextmanager
+    def database(self, template: str = "template1") -> Iterator[str]:
+        """A new database, gone at the end."""
         name = f"t_{uuid.uuid4().hex}"
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        return self.url(name)
+        yield self.url(name)
+        self.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @pytest.fixture(scope="session")
@@ -62,10 +69,13 @@ def postgres() -> Iterator[Postgres]:
     assert info.socket_dir is not None
     running = Postgres(data, info.socket_dir)
     # Nothing here outlives the run, so nothing needs to reach the disk.
-    running.execute("ALTER SYSTEM SET fsync = off")
-    running.execute("ALTER SYSTEM SET synchronous_commit = off")
+    for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+        running.execute(f"ALTER SYSTEM SET {setting} = off")
     running.execute("SELECT pg_reload_conf()")
     yield running
+    # At once, without a last checkpoint.
+    os.kill(info.pid, signal.SIGQUIT)
+    info.process.wait()
     server.cleanup()
     shutil.rmtree(home, ignore_errors=True)
 
@@ -76,12 +86,13 @@ def backend(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def empty_url(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def empty_url(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """A database without a catalog."""
     if backend == "sqlite":
-        return file_url(tmp_path / "catalog.db")
-    server: Postgres = request.getfixturevalue("postgres")
-    return server.create_database()
+        yield file_url(tmp_path / "catalog.db")
+    else:
+        with request.getfixturevalue("postgres").database() as url:
+            yield url
 
 
 @pytest.fixture(scope="session")
@@ -98,13 +109,30 @@ def postgres_template(postgres: Postgres) -> str:
     return "migrated"
 
 
+@pytest.fixture(scope="session")
+def shared_postgres(postgres: Postgres, postgres_template: str) -> str:
+    postgres.execute(f"CREATE DATABASE shared TEMPLATE {postgres_template}")
+    return "shared"
+
+
+@pytest.fixture
+def postgres_url(postgres: Postgres, shared_postgres: str) -> str:
+    """An empty catalog on PostgreSQL: one database, swept before each test, since a new one writes 15 MB."""
+    postgres.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+        f" WHERE datname = '{shared_postgres}' AND pid <> pg_backend_pid()"
+    )
+    swept = ", ".join(f"trickle.{table}" for table in Base.metadata.tables if table != "meta")
+    postgres.execute(f"TRUNCATE {swept} RESTART IDENTITY", shared_postgres)
+    return postgres.url(shared_postgres)
+
+
 @pytest.fixture
 def url(backend: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """A database with an empty catalog."""
     if backend == "sqlite":
         return file_url(Path(shutil.copy(request.getfixturevalue("sqlite_template"), tmp_path / "catalog.db")))
-    server: Postgres = request.getfixturevalue("postgres")
-    return server.create_database(request.getfixturevalue("postgres_template"))
+    return str(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture
@@ -152,29 +180,34 @@ def given(now: datetime) -> Given:
     return Given(now)
 
 
-@pytest.fixture
-def together() -> Callable[..., list[Any]]:
-    """Runs a task of workers.py in several processes that begin at the same moment; returns what each one says."""
+class Workers:
+    """Processes that do the same thing to a catalog at the same moment. Spawned once: each one costs an import."""
 
-    def run(task: str, *arguments: str, processes: int = 4) -> list[Any]:
-        command = [sys.executable, str(WORKERS), task, *arguments]
-        workers = [
-            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            for _ in range(processes)
+    def __init__(self, number: int) -> None:
+        command = [sys.executable, str(WORKERS)]
+        self._processes = [
+            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(number)
         ]
-        for worker in workers:
-            assert worker.stdout is not None
-            ready = worker.stdout.readline()
-            assert ready == "ready\n", worker.communicate()[1]
-        answers = []
-        for worker in workers:
-            assert worker.stdin is not None
-            worker.stdin.write("go\n")
-            worker.stdin.flush()
-        for worker in workers:
-            output, errors = worker.communicate(timeout=50)
-            assert worker.returncode == 0, errors
-            answers.append(json.loads(output))
-        return answers
 
-    return run
+    def __call__(self, task: str, *arguments: str) -> list[Any]:
+        """Have every process do a task of workers.py; returns what each one says."""
+        for message in ([task, *arguments], "go"):
+            for process in self._processes:
+                assert process.stdin is not None
+                process.stdin.write(json.dumps(message) + "\n")
+                process.stdin.flush()
+            answers = [json.loads(str(process.stdout and process.stdout.readline())) for process in self._processes]
+            for answer in answers:
+                assert "failed" not in answer, answer["failed"]
+        return [answer["said"] for answer in answers]
+
+    def close(self) -> None:
+        for process in self._processes:
+            process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def together() -> Iterator[Workers]:
+    workers = Workers(4)
+    yield workers
+    workers.close()

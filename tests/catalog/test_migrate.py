@@ -54,8 +54,8 @@ def test_the_migrated_checks_are_those_of_the_models(plain, backend):
             assert stored == declared
 
 
-def test_on_postgresql_all_tables_are_in_a_schema_of_their_own(postgres, postgres_template):
-    engine = create_engine(urls.parse(postgres.create_database(postgres_template)))
+def test_on_postgresql_all_tables_are_in_a_schema_of_their_own(postgres_url):
+    engine = create_engine(urls.parse(postgres_url))
     inspector = inspect(engine)
     assert inspector.get_table_names(schema="public") == []
     assert set(inspector.get_table_names(schema="trickle")) == {*Base.metadata.tables, "alembic_version"}
@@ -71,11 +71,12 @@ def pretend_newer(url: str) -> None:
     engine.dispose()
 
 
-def test_a_newer_catalog_is_refused_with_both_versions(url):
-    pretend_newer(url)
+def test_a_newer_catalog_is_refused_with_both_versions(empty_url):
+    Catalog.open(empty_url).close()
+    pretend_newer(empty_url)
     for create in (True, False):
         with pytest.raises(NewerWarehouse) as caught:
-            Catalog.open(url, create=create)
+            Catalog.open(empty_url, create=create)
     assert "9.9.9" in str(caught.value.detail)
     assert migrate.code_version() in str(caught.value.detail)
     assert "pip install --upgrade" in str(caught.value.hint)
@@ -106,9 +107,9 @@ def test_another_programs_alembic_is_not_taken_for_a_newer_trickle(tmp_path: Pat
 
 
 def test_a_postgresql_database_may_hold_other_schemas(postgres):
-    url = postgres.create_database()
-    postgres.execute("CREATE TABLE customers (id INT)", database=url.rpartition("/t_")[2].join(["t_", ""]).split("?")[0])
-    Catalog.open(url).close()
+    with postgres.database() as url:
+        postgres.execute("CREATE TABLE customers (id INT)", str(urls.parse(url).database))
+        Catalog.open(url).close()
 
 
 def test_a_migration_that_fails_leaves_nothing(empty_url, monkeypatch):

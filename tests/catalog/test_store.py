@@ -157,7 +157,7 @@ def test_an_unreachable_server_is_named_without_the_password(postgres, locked_ro
     with pytest.raises(CatalogUnreachable) as caught:
         Catalog.open(url)
     assert "does not answer" in caught.value.message
-    assert str(postgres.socket) in caught.value.message
+    assert "postgresql://" in caught.value.message
     assert not any(SECRET in said for said in told(caught.value))
 
 
@@ -180,18 +180,13 @@ def locked_role(postgres) -> str:
 
 
 def test_a_role_that_may_not_create_a_schema(postgres, locked_role):
-    url = postgres.create_database()
-    role = url.replace("postgres@", f"{locked_role}:right@")
-    deadline = time.monotonic() + 5
-    with pytest.raises(CatalogUnreachable) as caught:
-        while time.monotonic() < deadline:
-            Catalog.open(role)
+    with pytest.raises(CatalogUnreachable) as caught, postgres.database() as url:
+        Catalog.open(url.replace("postgres@", f"{locked_role}:right@"))
     assert "permission denied" in str(caught.value.detail)
 
 
-def test_a_connection_that_dies_is_transient(postgres, postgres_template, given):
-    url = postgres.create_database(postgres_template)
-    catalog = Catalog.open(url)
+def test_a_connection_that_dies_is_transient(postgres, postgres_url, given):
+    catalog = Catalog.open(postgres_url)
     with pytest.raises(CatalogUnreachable), catalog.write() as tx:
         given.table(tx, "orders")
         pid = tx.execute(text("SELECT pg_backend_pid()")).scalar_one()
@@ -210,9 +205,9 @@ def test_a_connection_that_dies_is_transient(postgres, postgres_template, given)
     catalog.close()
 
 
-def test_no_statement_is_prepared(postgres, postgres_template, given):
+def test_no_statement_is_prepared(postgres_url):
     """A pooler in transaction mode hands the next transaction to another backend."""
-    catalog = Catalog.open(postgres.create_database(postgres_template))
+    catalog = Catalog.open(postgres_url)
     for _ in range(20):
         with catalog.write() as tx:
             relations.listing(tx)
@@ -220,8 +215,8 @@ def test_no_statement_is_prepared(postgres, postgres_template, given):
     catalog.close()
 
 
-def test_isolation_of_both_kinds_of_transaction(postgres, postgres_template):
-    catalog = Catalog.open(postgres.create_database(postgres_template))
+def test_isolation_of_both_kinds_of_transaction(postgres_url):
+    catalog = Catalog.open(postgres_url)
     shown = text("SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only')")
     for _ in range(2):
         with catalog.read() as tx:

@@ -172,7 +172,10 @@ def test_error_texts_keep_all_but_what_cannot_be_stored(catalog, given):
 def test_a_time_without_a_zone_is_a_defect(catalog, given):
     with pytest.raises(InternalError, match="time zone"), catalog.write() as tx:
         given.stream(tx, "total", now=given.now.replace(tzinfo=None))
-    with pytest.raises(InternalError), catalog.write() as tx:
+
+
+def test_what_is_no_json_is_not_stored(catalog, given):
+    with pytest.raises((InternalError, ValueError), match="JSON"), catalog.write() as tx:
         given.stream(tx, "total", options={"ratio": float("nan")})
     with catalog.read() as tx:
         assert streams.listing(tx) == []

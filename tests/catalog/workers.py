@@ -1,84 +1,104 @@
-"""What one of several processes does to a catalog: ``python workers.py task url ...``.
+"""One of several processes at work on a catalog.
 
-It says "ready", waits for a line, works, and prints its answer as JSON.
+Reads a task and its arguments from a line of JSON, prepares, says so, waits for the next line, works, and says what
+came of it; until there are no more lines.
 """
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Generator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from trickle.catalog import Catalog, IntentMember, intents, preferences, streams
 from trickle.errors import ConcurrentModification
 
-
-def _wait_for_the_others() -> None:
-    print("ready", flush=True)
-    sys.stdin.readline()
+# Yields once, when everything is prepared; returns the answer.
+Task: TypeAlias = Generator[None, None, object]
 
 
-def first_open(url: str) -> str:
+@contextmanager
+def opened(url: str) -> Generator[Catalog, None, None]:
+    catalog = Catalog.open(url)
+    yield catalog
+    catalog.close()
+
+
+def first_open(url: str) -> Task:
     """Open a catalog that is not there yet; answers the warehouse id that it got."""
-    _wait_for_the_others()
-    catalog = Catalog.open(url)
-    warehouse = catalog.meta().warehouse_id
-    catalog.close()
-    return warehouse
+    yield
+    with opened(url) as catalog:
+        return catalog.meta().warehouse_id
 
 
-def count_up(url: str, relation_id: str, times: str) -> int:
+def count_up(url: str, relation_id: str, times: str) -> Task:
     """Raise the refresh number one by one; answers how often."""
-    catalog = Catalog.open(url)
-    _wait_for_the_others()
-    for _ in range(int(times)):
-        with catalog.write() as tx:
-            table = streams.lock(tx, int(relation_id))
-            streams.update(tx, table.relation.id, now=datetime.now(UTC), refresh_number=table.refresh_number + 1)
-    catalog.close()
-    return int(times)
+    with opened(url) as catalog:
+        yield
+        for _ in range(int(times)):
+            with catalog.write() as tx:
+                table = streams.lock(tx, int(relation_id))
+                streams.update(tx, table.relation.id, now=datetime.now(UTC), refresh_number=table.refresh_number + 1)
+        return int(times)
 
 
-def claim(url: str, relation_id: str) -> bool:
+def claim(url: str, relation_id: str) -> Task:
     """Write an intent for a table; answers whether this process was the one that could."""
-    catalog = Catalog.open(url)
-    _wait_for_the_others()
-    try:
-        with catalog.write() as tx:
-            intents.add(tx, [IntentMember(int(relation_id), 0, None, 1, None)], datetime.now(UTC))
-    except ConcurrentModification:
-        return False
-    finally:
-        catalog.close()
-    return True
+    with opened(url) as catalog:
+        yield
+        try:
+            with catalog.write() as tx:
+                intents.add(tx, [IntentMember(int(relation_id), 0, None, 1, None)], datetime.now(UTC))
+        except ConcurrentModification:
+            return False
+        return True
 
 
-def finalise(url: str, intent_id: str) -> bool:
+def finalise(url: str, intent_id: str) -> Task:
     """Remove an intent; answers whether this process was the one that did."""
-    catalog = Catalog.open(url)
-    _wait_for_the_others()
-    with catalog.write() as tx:
-        removed = intents.remove(tx, intent_id)
-    catalog.close()
-    return removed
+    with opened(url) as catalog:
+        yield
+        with catalog.write() as tx:
+            return intents.remove(tx, intent_id)
 
 
-def prefer(url: str, name: str) -> str:
+def prefer(url: str, name: str) -> Task:
     """Store a setting that the others store too; answers the value seen afterwards."""
-    catalog = Catalog.open(url)
-    _wait_for_the_others()
-    with catalog.write() as tx:
-        preferences.put(tx, name, "5", datetime.now(UTC))
-    with catalog.read() as tx:
-        seen = preferences.stored(tx)[name]
-    catalog.close()
-    return seen
+    with opened(url) as catalog:
+        yield
+        with catalog.write() as tx:
+            preferences.put(tx, name, "5", datetime.now(UTC))
+        with catalog.read() as tx:
+            return preferences.stored(tx)[name]
 
 
-TASKS: dict[str, Callable[..., object]] = {
-    task.__name__: task for task in (claim, count_up, finalise, first_open, prefer)
-}
+TASKS = {task.__name__: task for task in (claim, count_up, finalise, first_open, prefer)}
+
+
+def say(**answer: object) -> None:
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+def work(name: str, *arguments: str) -> None:
+    task = TASKS[name](*arguments)
+    next(task)
+    say(said="ready")
+    sys.stdin.readline()
+    try:
+        next(task)
+    except StopIteration as end:
+        say(said=end.value)
+
 
 if __name__ == "__main__":
-    print(json.dumps(TASKS[sys.argv[1]](*sys.argv[2:])), flush=True)
+    for line in sys.stdin:
+        try:
+            work(*json.loads(line))
+        except Exception:
+            # The test shows it; the process stays for the next one.
+            say(failed=traceback.format_exc())

@@ -66,13 +66,20 @@ class ForeignTable:
 
     def write(self, path: str, columns: Mapping[str, Any] | pa.Table) -> str:
         """Write a data file where the log's spelling ``path`` says; returns that spelling."""
-        place = Path(unquote(path.removeprefix("file://"))) if "://" in path else self.root / unquote(path)
+        place = self._place(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(columns if isinstance(columns, pa.Table) else pa.table(dict(columns)), place)
         return path
 
+    def _place(self, path: str) -> Path:
+        return Path(unquote(path.removeprefix("file://"))) if "://" in path else self.root / unquote(path)
+
     def commit(self, *actions: Action) -> int:
         self.version += 1
+        for action in actions:
+            # deltalake trusts the size when it looks for a file's footer.
+            if "add" in action and self._place(action["add"]["path"]).exists():
+                action["add"]["size"] = self._place(action["add"]["path"]).stat().st_size
         lines = "".join(json.dumps(action) + "\n" for action in actions)
         (self.root / "_delta_log" / f"{self.version:020d}.json").write_text(lines)
         return self.version

@@ -25,9 +25,22 @@ def test_a_file_is_read_and_a_missing_one_is_none(location: Location) -> None:
     put(location, "log/0.json", b"hello")
     assert location.read("log/0.json") == b"hello"
     assert location.read("log/1.json") is None
-    assert location.read("log/0.json/inside") is None
     assert location.exists("log/0.json")
     assert not location.exists("log/1.json")
+
+
+@pytest.mark.parametrize("name", ["a b", "a%20b", "a+b", "ü", "x=y", "q?", "[1]", "{a,b}", "#1"])
+def test_names_are_taken_as_they_are(location: Location, name: str) -> None:
+    put(location, f"{name}/f", b"inside")
+    assert location.exists(f"{name}/f")
+    assert location.read(f"{name}/f") == b"inside"
+    assert [f.path for f in location.walk()] == [f"{name}/f"]
+
+
+def test_a_file_has_nothing_inside(tmp_path: Path) -> None:
+    location = Location.of(tmp_path)
+    put(location, "f")
+    assert location.read("f/inside") is None
 
 
 def test_walking_lists_every_file_below_and_none_where_there_is_no_folder(location: Location) -> None:

@@ -11,7 +11,7 @@ from trickle.engine import Engine
 from trickle.errors import HistoryLost
 from trickle.lake.changes import ChangeCount, changes, consolidate, count_changes
 from trickle.lake.location import Location
-from trickle.sources.lake import LakePosition
+from trickle.sources.lake import LakePosition, is_same_table
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class ChangeBuffer:
     @property
     def is_reachable(self) -> bool:
         """Changes exist only within one incarnation of a table, forwards."""
-        return self.old.uid == self.new.uid and self.old.version <= self.new.version
+        return is_same_table(self.location, self.old, self.new)
 
     def count(self) -> ChangeCount:
         """How many rows changed, from the log alone; unknown where the log does not say."""

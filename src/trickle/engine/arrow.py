@@ -29,6 +29,10 @@ _WIDER = {
 }
 
 
+_DIGITS = 38
+"""The most digits of a decimal in Spark and Delta."""
+
+
 def spark_type(kind: pa.DataType) -> pa.DataType:
     """The type that Spark reads in place of an Arrow type.
 
@@ -49,7 +53,7 @@ def spark_type(kind: pa.DataType) -> pa.DataType:
     if types.is_duration(kind):
         return pa.duration("us")
     if types.is_decimal(kind):
-        return pa.decimal128(kind.precision, kind.scale) if kind.precision <= 38 else kind
+        return pa.decimal128(min(kind.precision, _DIGITS), min(kind.scale, _DIGITS))
     if _is_list(kind):
         return pa.list_(pa.field("element", spark_type(kind.value_type), kind.value_field.nullable))
     if types.is_map(kind):

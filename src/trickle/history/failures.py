@@ -38,9 +38,7 @@ def record_failure(warehouse: Warehouse, refresh_id: int, relation_id: int, erro
     now = warehouse.clock.now()
     code = error.code if isinstance(error, TrickleError) else type(error).__name__
     with warehouse.catalog.write() as tx:
-        history.finish(
-            tx, refresh_id, status=Outcome.FAILED, now=now, error_code=code, error_message=str(error)
-        )
+        history.finish(tx, refresh_id, status=Outcome.FAILED, now=now, error_code=code, error_message=str(error))
         if not isinstance(error, TransientError):
             _count(warehouse, tx, relation_id, code, str(error), now)
 

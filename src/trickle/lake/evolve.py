@@ -76,11 +76,12 @@ def add_columns(snapshot: Snapshot, fields: Iterable[StructField]) -> int:
 def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> int:
     """Set table properties. Returns the new version."""
     table = open_table(snapshot.location, snapshot.version)
-    if table.protocol().reader_features:
+    features = table.protocol().reader_features
+    if features:
         # delta-rs would add the feature variantType to such a table, which then few can read.
         raise UnsupportedTable(
             "the properties of this table cannot be changed",
-            detail=f"{snapshot.location.uri} has the Delta features {', '.join(table.protocol().reader_features or ())}",
+            detail=f"{snapshot.location.uri} has the Delta features {', '.join(features)}",
             hint="set the properties when the table is made",
         )
     return _altered(

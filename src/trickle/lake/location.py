@@ -108,6 +108,19 @@ class Location:
         found: bool = self._files.get_file_info(path).type != pafs.FileType.NotFound
         return found
 
+    def find(self, path: str) -> StoredFile | None:
+        """A file below this folder with its size and time; None when it is not there."""
+        if self.is_local:
+            try:
+                stat = Path(self.uri, path).stat()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+            return StoredFile(path, stat.st_size, stat.st_mtime_ns // 1_000_000)
+        info = self._files.get_file_info(path)
+        if info.type != pafs.FileType.File:
+            return None
+        return StoredFile(path, info.size, (info.mtime_ns or 0) // 1_000_000)
+
     def filesystem(self) -> tuple[pafs.FileSystem, str]:
         """The file system that holds this folder, and the folder's path in it ("" on object stores)."""
         if self.is_local:

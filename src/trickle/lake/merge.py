@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 
 from trickle.algebra.names import INTERNAL_PREFIX, quote
 from trickle.algebra.weights import FILE, ROW, WEIGHT
@@ -24,7 +24,7 @@ from trickle.engine import Engine, spark_errors
 from trickle.errors import CorruptTable, InvalidOption, NegativeMultiplicity
 from trickle.lake.assign import conform
 from trickle.lake.candidates import candidate_files
-from trickle.lake.changerows import LOCAL_ROWS, ChangeRows, Victims
+from trickle.lake.changerows import ChangeRows, Victims
 from trickle.lake.changes import consolidate
 from trickle.lake.comparable import same_rows
 from trickle.lake.datafile import DataFile
@@ -37,23 +37,28 @@ from trickle.lake.stage import discard, stage_changes
 VICTIM = INTERNAL_PREFIX + "victim"
 """Number of the row of the delta that a row of the table answers to."""
 
+DRIVER_ROWS = 500_000
+"""Rows of candidate files up to which copies are counted on the driver: that saves Spark a shuffle."""
+
 _PAIRED = INTERNAL_PREFIX + "paired"
 _DELTA = INTERNAL_PREFIX + "delta_"
 _KIND = "merge"
 
 
-def merge_rows(engine: Engine, snapshot: Snapshot, delta: DataFrame) -> Prepared:
-    """Apply a delta (columns and WEIGHT) by whole row. NegativeMultiplicity when it deletes more than there is."""
+def merge_rows(engine: Engine, snapshot: Snapshot, delta: DataFrame, *, is_net: bool = False) -> Prepared:
+    """Apply a delta (columns and WEIGHT) by whole row. NegativeMultiplicity when it deletes more than there is.
+
+    ``is_net`` promises that no two rows of the delta are equal.
+    """
     with staging(snapshot.location) as stages:
-        net = consolidate(conform(delta, snapshot.schema, beside=(WEIGHT,)))
-        rows = _staged(engine, snapshot, net, stages)
+        given = conform(delta, snapshot.schema, beside=(WEIGHT,))
+        rows = _staged(engine, snapshot, given if is_net else consolidate(given), stages)
         if not rows.staged.files:
             return _nothing(snapshot, rows)
         if not rows.staged.deleted:
             return insert_rows(snapshot, rows, _KIND)
         files = candidate_files(snapshot, rows.deletions(snapshot.schema.names), snapshot.schema)
-        found = locate_rows(engine, snapshot, files, rows)
-        victims, kept = _collected(engine, snapshot, found, rows.staged.deleted, stages)
+        victims, temporary = _victims(engine, snapshot, files, rows, stages)
         if victims.places.num_rows != rows.staged.deleted:
             missing = rows.staged.deleted - victims.places.num_rows
             raise _absent(snapshot, f"{missing} of {rows.staged.deleted} rows to delete are not there")
@@ -61,7 +66,7 @@ def merge_rows(engine: Engine, snapshot: Snapshot, delta: DataFrame) -> Prepared
         if rows.staged.inserted:
             inserts = rows.inserts(snapshot.schema).withColumn(FILE, F.lit(None).cast("string"))
         adds, removes = rewrite_files(engine, snapshot, victims, inserts, stages)
-        for stage_id in kept:
+        for stage_id in temporary:
             discard(snapshot.location, stage_id)
             stages.remove(stage_id)
         return Prepared(
@@ -102,7 +107,7 @@ def merge_keyed(engine: Engine, snapshot: Snapshot, delta: DataFrame, key: Seque
 
 
 def locate_rows(engine: Engine, snapshot: Snapshot, files: Sequence[DataFile], rows: ChangeRows) -> DataFrame:
-    """FILE and ROW of the copies that the negative rows delete, at most as many as each asks for."""
+    """FILE and ROW of every copy of the negative rows, with the VICTIM they answer to and its WEIGHT."""
     wanted = _renamed(rows.frame(snapshot.schema).where(F.col(WEIGHT) < 0), snapshot.schema)
     table = scan(engine, snapshot, files=files, located=True)
     names = snapshot.schema.names
@@ -114,10 +119,23 @@ def locate_rows(engine: Engine, snapshot: Snapshot, files: Sequence[DataFile], r
             {name: wanted[_delta(place)] for place, name in enumerate(names)},
         ),
     )
+    return matched.select(FILE, ROW, VICTIM, WEIGHT)
+
+
+def _capped(found: pa.Table) -> pa.Table:
+    """As many copies of each victim as its weight says, on the driver."""
+    left: dict[int, int] = {}
+    kept = []
+    for victim, weight in zip(found.column(VICTIM).to_pylist(), found.column(WEIGHT).to_pylist(), strict=True):
+        left[victim] = left.get(victim, -weight) - 1
+        kept.append(left[victim] >= 0)
+    return found.filter(pa.array(kept, pa.bool_())).select([FILE, ROW])
+
+
+def capped(found: DataFrame) -> DataFrame:
+    """As many copies of each victim as its weight says, in Spark."""
     copy = F.row_number().over(Window.partitionBy(VICTIM).orderBy(FILE, ROW))
-    return (
-        matched.select(FILE, ROW, WEIGHT, copy.alias(VICTIM)).where(F.col(VICTIM) <= -F.col(WEIGHT)).select(FILE, ROW)
-    )
+    return found.withColumn(VICTIM, copy).where(F.col(VICTIM) <= -F.col(WEIGHT)).select(FILE, ROW)
 
 
 def locate_keys(
@@ -164,10 +182,9 @@ def _with_pairs(engine: Engine, rows: ChangeRows, schema: StructType, keys: Stru
     removed = {key for key, weight in zip(given, weights, strict=True) if weight < 0}
     paired = [weight > 0 and key in removed for key, weight in zip(given, weights, strict=True)]
     marked = table.append_column(_PAIRED, pa.array(paired, pa.bool_()))
-    nullable = StructType.fromJson(schema.jsonValue())
-    for field in nullable.fields:
-        field.nullable = True
-    return engine.from_arrow(marked, nullable.add(WEIGHT, "bigint").add(_PAIRED, "boolean"))
+    fields = [StructField(f.name, f.dataType) for f in schema.fields]
+    shape = StructType([*fields, StructField(WEIGHT, LongType()), StructField(_PAIRED, BooleanType())])
+    return engine.from_arrow(marked, shape)
 
 
 def _hashable(value: object) -> object:
@@ -197,15 +214,17 @@ def _staged(engine: Engine, snapshot: Snapshot, rows: DataFrame, stages: list[st
     return ChangeRows(engine, snapshot.location, staged)
 
 
-def _collected(
-    engine: Engine, snapshot: Snapshot, found: DataFrame, expected: int, stages: list[str]
+def _victims(
+    engine: Engine, snapshot: Snapshot, files: Sequence[DataFile], rows: ChangeRows, stages: list[str]
 ) -> tuple[Victims, tuple[str, ...]]:
-    """The victims, and the stages that hold them when they are too many for the driver's plan."""
-    if expected <= LOCAL_ROWS:
+    """The rows to delete, and the stages that hold them for as long as they are needed."""
+    found = locate_rows(engine, snapshot, files, rows)
+    # A row of the table answers to one victim at most: there cannot be more copies than rows.
+    if rows.is_local and sum(file.rows or DRIVER_ROWS for file in files) <= DRIVER_ROWS:
         with spark_errors():
-            return Victims.of(engine, found.toArrow()), ()
-    rows = _staged(engine, snapshot, found.withColumn(WEIGHT, F.lit(-1)), stages)
-    return rows.victims(), (rows.staged.stage_id,)
+            return Victims.of(engine, _capped(found.toArrow())), ()
+    located = _staged(engine, snapshot, capped(found).withColumn(WEIGHT, F.lit(-1)), stages)
+    return located.victims(), (located.staged.stage_id,)
 
 
 def _check_keys(snapshot: Snapshot, located: ChangeRows, removed: int, inserted: int) -> None:

@@ -32,6 +32,8 @@ __all__ = ["Prepared", "append", "apply_changes", "insert_rows", "overwrite", "r
 
 ONE_TASK_BYTES = 16 << 20
 """Files of this size together are rewritten by one task: starting more costs longer than it saves."""
+_SPELLED_OUT = 32
+"""Up to this many files are told apart by an expression; more by a join, which costs a job."""
 SHUFFLE_BYTES = 512 << 20
 """Up to this size rows are shuffled so that each old file becomes one new file; beyond it that costs too much."""
 
@@ -194,7 +196,11 @@ def _kept(engine: Engine, snapshot: Snapshot, files: Sequence[DataFile], victims
 
 def _grouped(engine: Engine, rows: DataFrame, groups: Mapping[str, int]) -> DataFrame:
     """The rows with the number of their group in place of FILE; rows that belong to no file are a group together."""
+    others = F.lit(len(groups))
+    columns = [F.col(quote(name)) for name in rows.columns if name != FILE]
+    if len(groups) <= _SPELLED_OUT:
+        spelled = F.create_map(*(F.lit(part) for pair in groups.items() for part in pair))
+        return rows.select(*columns, F.coalesce(F.try_element_at(spelled, F.col(FILE)), others).alias(GROUP))
     numbers = pa.table({FILE: pa.array(groups.keys(), pa.string()), GROUP: pa.array(groups.values(), pa.int32())})
     joined = rows.join(F.broadcast(engine.from_arrow(numbers)), FILE, "left")
-    columns = [F.col(quote(name)) for name in rows.columns if name != FILE]
-    return joined.select(*columns, F.coalesce(F.col(GROUP), F.lit(len(groups))).alias(GROUP))
+    return joined.select(*columns, F.coalesce(F.col(GROUP), others).alias(GROUP))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, LongType, MapType, NullType, StringType, StructField, StructType
 
 from trickle.algebra.names import INTERNAL_PREFIX, nearest, quote
 from trickle.algebra.weights import FILE, ROW
@@ -191,6 +191,6 @@ def _field(by_key: dict[str, StructField], column: str) -> StructField:
 def _empty(engine: Engine, schema: StructType, located: bool) -> DataFrame:
     plain = StructType([StructField(field.name, field.dataType) for field in schema.fields])
     if located:
-        plain = plain.add(FILE, "string").add(ROW, "bigint")
+        plain = plain.add(FILE, StringType()).add(ROW, LongType())
     # The filter lets the optimiser see that nothing is there: no job.
     return engine.spark.createDataFrame([], plain).where(F.lit(False))

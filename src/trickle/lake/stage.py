@@ -29,7 +29,6 @@ from trickle.lake.footers import Described, describe
 from trickle.lake.location import Location, StoredFile
 from trickle.lake.snapshot import Snapshot
 from trickle.lake.stages import new_stage_id
-from trickle.lake.stages import new_stage_id
 
 CHANGES_FOLDER = "_trickle_changes"
 
@@ -129,14 +128,6 @@ def discard(location: Location, stage_id: str) -> None:
     """Remove what was staged under this id; nothing happens when there is nothing."""
     location.delete(data_folder(stage_id))
     location.delete(changes_folder(stage_id))
-
-
-def discard_stages(location: Location, prefix: str) -> None:
-    """Remove every stage whose name begins with ``prefix``."""
-    found = {stage_of(file.path) for file in location.walk()}
-    for stage_id in found:
-        if stage_id is not None and stage_id.startswith(prefix):
-            discard(location, stage_id)
 
 
 def discard_stages(location: Location, prefix: str) -> None:

@@ -11,9 +11,9 @@ from pyspark.sql.types import StructType
 from trickle.algebra.names import TableName, check_columns, nearest
 from trickle.catalog import alerts, relations, streams
 from trickle.catalog.records import Initiator, Kind, RefreshMode, Relation, Severity, Status, StreamTable
-from trickle.dag.graph import path
 from trickle.errors import CycleError, InvalidOption, UnknownColumn, UnsupportedQuery, WrongKind
 from trickle.lake.create import create, drop
+from trickle.lake.shape import lost_columns, relaxed
 from trickle.lake.snapshot import open_snapshot
 from trickle.refresh.dependencies import dependencies_of
 from trickle.refresh.execute import refresh
@@ -142,15 +142,11 @@ def alter(
     analysed = None if text is None else _analyse(warehouse, name, text)
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
-        streams.update(
-            tx, stream.relation.id, now=now, schedule=schedule, refresh_mode=mode, options=options
-        )
+        streams.update(tx, stream.relation.id, now=now, schedule=schedule, refresh_mode=mode, options=options)
         if text is not None and analysed is not None:
-            lost = _lost_columns(warehouse, stream, analysed.schema)
+            lost = lost_columns(open_snapshot(warehouse.location_of(stream.relation)).schema, analysed.schema)
             if lost:
-                guard.protect(
-                    tx, stream.relation, lost, f"change the columns of {name}", warehouse.settings(tx), now
-                )
+                guard.protect(tx, stream.relation, lost, f"change the columns of {name}", warehouse.settings(tx), now)
             streams.update(
                 tx,
                 stream.relation.id,
@@ -212,7 +208,9 @@ def _checked_query(warehouse: Warehouse, text: str) -> Query:
             "LIMIT without ORDER BY gives other rows at every refresh", hint="add ORDER BY, or drop the LIMIT"
         )
     if parsed.table_sample:
-        raise UnsupportedQuery("TABLESAMPLE gives other rows at every refresh", hint="filter by a hash of a key instead")
+        raise UnsupportedQuery(
+            "TABLESAMPLE gives other rows at every refresh", hint="filter by a hash of a key instead"
+        )
     if any(name.is_system for name in parsed.tables):
         raise UnsupportedQuery("a stream table cannot read system views", hint="read the system view itself")
     if any(ref.version is not None for ref in parsed.refs):
@@ -228,21 +226,13 @@ def _analyse(warehouse: Warehouse, name: TableName, text: Query) -> Analysed:
     """Spark's verdict on the query: what it reads and which columns it gives. A cycle is refused here."""
     with warehouse.catalog.read() as tx:
         own = relations.find(tx, name)
-        if name in text.tables:
+        if own is None and name in text.tables:
             raise CycleError(f"stream table {name} would read itself")
         reading = resolve(warehouse, tx, text)
-        if own is not None:
-            reads: dict[int, list[int]] = {}
-            for dependency in relations.all_dependencies(tx):
-                reads.setdefault(dependency.relation_id, []).append(dependency.source_id)
-            for source in reading.relations.values():
-                way = path(reads, source.id, own.id)
-                if way is not None:
-                    names = [str(name), *(str(relations.by_id(tx, node).name) for node in way)]
-                    raise CycleError(f"stream table {name} would depend on itself", detail=" -> ".join(names))
+        guard.refuse_cycle(tx, name, own, reading.relations.values())
     frame = reading.bind(text)
     check_columns(frame.columns)
-    return Analysed(reading, frame.schema)
+    return Analysed(reading, relaxed(frame.schema))
 
 
 def _partition(definition: Definition, schema: StructType) -> list[str]:
@@ -257,13 +247,6 @@ def _partition(definition: Definition, schema: StructType) -> list[str]:
                 hint=f"did you mean {close!r}?" if close else "columns: " + ", ".join(schema.names),
             )
     return [by_key[column.lower()] for column in wanted]
-
-
-def _lost_columns(warehouse: Warehouse, stream: StreamTable, schema: StructType) -> list[str]:
-    """Columns that a new query no longer gives, or gives in another type."""
-    before = open_snapshot(warehouse.location_of(stream.relation)).schema
-    after = {f.name.lower(): f.dataType for f in schema.fields}
-    return [f.name for f in before.fields if after.get(f.name.lower()) != f.dataType]
 
 
 def _text_option(options: Mapping[str, object], name: str) -> str | None:

@@ -44,7 +44,9 @@ def parse_duration(text: str) -> timedelta | None:
 def check_schedule(value: object) -> str:
     """A schedule, normalised: a duration, a cron expression of 5 or 6 fields, a macro, or ``calculated``."""
     if not isinstance(value, str) or not value.strip():
-        raise InvalidOption("a stream table needs a schedule", hint="schedule = '5s', '1h30m', '@hourly' or 'calculated'")
+        raise InvalidOption(
+            "a stream table needs a schedule", hint="schedule = '5s', '1h30m', '@hourly' or 'calculated'"
+        )
     text = value.strip()
     if text.lower() == CALCULATED or text.lower() in _MACROS:
         return text.lower()

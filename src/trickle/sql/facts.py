@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 
 from sqlglot import exp
 
@@ -36,6 +35,15 @@ CLOCKS = frozenset(
 _BARE_CLOCKS = frozenset(("current_date", "current_time", "current_timestamp", "localtimestamp"))
 # Spark reads these strings as moments when they are cast to a date or a timestamp.
 _MOMENTS = frozenset(("now", "today", "tomorrow", "yesterday"))
+
+
+def _types(names: frozenset[str]) -> tuple[type[exp.Expr], ...]:
+    """The classes of sqlglot for these functions; it has none for some, and calls them anonymous."""
+    return tuple(exp.FUNCTION_BY_NAME[name.upper()] for name in sorted(names) if name.upper() in exp.FUNCTION_BY_NAME)
+
+
+_VOLATILE_TYPES = _types(VOLATILE)
+_CLOCK_TYPES = _types(CLOCKS)
 
 
 @dataclass(frozen=True)
@@ -72,21 +80,13 @@ def facts_of(source: Source, root: exp.Expr) -> Facts:
 
 
 def _volatile_names(source: Source, node: exp.Expr) -> Iterator[str]:
-    if isinstance(node, exp.Func) and not VOLATILE.isdisjoint(_function_names(node)):
-        start, end = node.meta.get("start"), node.meta.get("end")
-        typed = source.text[start : end + 1].strip("`").lower() if start is not None and end is not None else ""
-        yield typed if typed in VOLATILE else min(VOLATILE & _function_names(node))
+    if _is_call(node, VOLATILE, _VOLATILE_TYPES):
+        start, end = node.meta["start"], node.meta["end"]
+        yield source.text[start : end + 1].strip("`").lower()
 
 
-def _function_names(node: exp.Func) -> frozenset[str]:
-    if isinstance(node, exp.Anonymous):
-        return frozenset((node.name.lower(),))
-    return _class_names(type(node))
-
-
-@cache
-def _class_names(function: type[exp.Func]) -> frozenset[str]:
-    return frozenset(name.lower() for name in function.sql_names())
+def _is_call(node: exp.Expr, names: frozenset[str], types: tuple[type[exp.Expr], ...]) -> bool:
+    return isinstance(node, types) or (isinstance(node, exp.Anonymous) and node.name.lower() in names)
 
 
 def _reads_clock(node: exp.Expr) -> bool:
@@ -98,7 +98,7 @@ def _reads_clock(node: exp.Expr) -> bool:
             words = str(value.this).lower().split() if isinstance(value, exp.Literal) and value.is_string else []
             return bool(words) and words[0] in _MOMENTS
         case exp.Func():
-            return not CLOCKS.isdisjoint(_function_names(node))
+            return _is_call(node, CLOCKS, _CLOCK_TYPES)
         case exp.Column():
             return len(node.parts) == 1 and node.name.lower() in _BARE_CLOCKS and not node.this.args.get("quoted")
         case _:

@@ -57,7 +57,7 @@ class _Scope:
     outer: _Scope | None
     called: Counter[str] = field(default_factory=Counter)
     unaliased: Counter[_Key] = field(default_factory=Counter)
-    named_with_schema: set[_Key] = field(default_factory=set)
+    kept_apart: set[str] = field(default_factory=set)
 
     def add(self, name: TableName, alias: str | None) -> None:
         self.called[(alias or name.table).lower()] += 1
@@ -68,13 +68,8 @@ class _Scope:
         return self.called[key[1]] > self.unaliased[key]
 
     def alias_of(self, name: TableName) -> str:
-        """What a reference without an alias is called.
-
-        The table name; but where that alone is ambiguous, `a.t.id` and `b.t.id` must stay apart.
-        """
-        key = _key(name)
-        apart = key in self.named_with_schema and self.is_ambiguous(key)
-        return ".".join(key) if apart else name.table
+        """What a reference without an alias is called: its table name, unless that must be kept apart."""
+        return ".".join(_key(name)) if name.table_key in self.kept_apart else name.table
 
     def resolve(self, key: _Key) -> _Scope | None:
         """The nearest scope that has this table without an alias."""
@@ -189,8 +184,9 @@ class _Finder:
             found = scope.resolve(key)
             if found is None or "start" not in schema.meta or "start" not in table.meta:
                 continue
-            found.named_with_schema.add(key)
             if found.is_ambiguous(key):
+                # `a.t.id = b.t.id` would be `t.id = t.id` with the schemas cut off.
+                found.kept_apart.add(key[1])
                 yield Cut(schema.meta["start"], table.meta["end"] + 1, quote(".".join(key)))
             else:
                 yield Cut(schema.meta["start"], table.meta["start"])

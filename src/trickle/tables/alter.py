@@ -49,7 +49,7 @@ def alter_table(warehouse: Warehouse, statement: AlterTable) -> Done:
         case RenameTable():
             return _rename_table(warehouse, relation, statement.action)
         case SetProperties():
-            evolve.set_properties(snapshot.location, statement.action.properties, read_version=snapshot.version)
+            evolve.set_properties(snapshot, statement.action.properties)
             return Done(f"properties of {relation.name} set")
     assert_never(statement.action)
 
@@ -61,7 +61,7 @@ def _add(warehouse: Warehouse, relation: Relation, snapshot: Snapshot, action: A
         metadata = {"comment": column.comment} if column.comment else None
         fields.append(StructField(column.name, kind, column.nullable, metadata))
     check_columns([*snapshot.schema.names, *(f.name for f in fields)])
-    evolve.add_columns(snapshot.location, fields, read_version=snapshot.version)
+    evolve.add_columns(snapshot, fields)
     return Done(f"added to {relation.name}: " + ", ".join(f.name for f in fields))
 
 
@@ -73,21 +73,24 @@ def _drop(warehouse: Warehouse, relation: Relation, snapshot: Snapshot, action: 
         return Done(f"{relation.name} has none of these columns")
     if len(names) == len(snapshot.schema.names):
         raise InvalidOption(f"{relation.name} would have no column left", hint=f"DROP TABLE {relation.name}")
-    prepared = evolve.drop_columns(warehouse.engine, snapshot, names)
+    kept = [(n, n) for n in snapshot.schema.names if n not in names]
+    prepared = evolve.select_columns(warehouse.engine, snapshot, kept)
     return _rewrite(warehouse, relation, names, prepared, "drop", "dropped " + ", ".join(names))
 
 
 def _rename(warehouse: Warehouse, relation: Relation, snapshot: Snapshot, action: RenameColumn) -> Done:
     old = _column(action.old, snapshot, relation)
-    check_columns([action.new if n == old else n for n in snapshot.schema.names])
-    prepared = evolve.rename_column(warehouse.engine, snapshot, old, action.new)
+    names = [action.new if n == old else n for n in snapshot.schema.names]
+    check_columns(names)
+    pairs = list(zip(snapshot.schema.names, names, strict=True))
+    prepared = evolve.select_columns(warehouse.engine, snapshot, pairs)
     return _rewrite(warehouse, relation, [old], prepared, "rename", f"renamed {old} to {action.new}")
 
 
 def _retype(warehouse: Warehouse, relation: Relation, snapshot: Snapshot, action: AlterColumnType) -> Done:
     name = _column(action.column, snapshot, relation)
     wanted = parse_ddl(warehouse.engine, f"{quote(name)} {action.type}").fields[0].dataType
-    prepared = evolve.widen_columns(warehouse.engine, snapshot, {name: wanted})
+    prepared = evolve.widen(warehouse.engine, snapshot, {name: wanted})
     done = f"{name} is now {wanted.simpleString()}"
     return _rewrite(warehouse, relation, [name], prepared, "change the type of", done)
 

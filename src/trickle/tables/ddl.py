@@ -14,7 +14,6 @@ from trickle.catalog import relations
 from trickle.catalog.records import Dependency, Kind, Relation
 from trickle.engine.ddl import parse_ddl
 from trickle.errors import (
-    CycleError,
     DuplicateName,
     InvalidOption,
     TrickleError,
@@ -25,6 +24,7 @@ from trickle.lake.commit import commit
 from trickle.lake.create import create, drop
 from trickle.lake.location import Location
 from trickle.lake.rewrite import append
+from trickle.lake.shape import lost_columns, relaxed
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.sql import CreateTable, CreateView, Drop, SqlText, query
 from trickle.tables import guard
@@ -44,21 +44,21 @@ def create_table(warehouse: Warehouse, statement: CreateTable) -> Done:
         if existing.kind is not Kind.TABLE:
             raise WrongKind(f"{statement.name} is not a base table and cannot be replaced by one")
     frame = _bind(warehouse, statement.query) if statement.query is not None else None
-    schema = frame.schema if frame is not None else _declared(warehouse, statement)
+    schema = relaxed(frame.schema) if frame is not None else _declared(warehouse, statement)
     check_columns(schema.names)
     key = [_column(c, schema, statement.name) for c in statement.primary_key]
     partition = [_column(c, schema, statement.name) for c in statement.partitioned_by]
     if existing is not None:
         _protect_replaced(warehouse, existing, schema)
     location = warehouse.place_for(statement.name)
+    snapshot = create(
+        location,
+        _with_key(schema, key),
+        partition_by=partition,
+        properties=statement.properties,
+        comment=statement.comment,
+    )
     try:
-        snapshot = create(
-            location,
-            _with_key(schema, key),
-            partition_by=partition,
-            properties=statement.properties,
-            comment=statement.comment,
-        )
         if frame is not None:
             prepared = append(warehouse.engine, snapshot, frame)
             if not prepared.is_empty:
@@ -116,9 +116,7 @@ def _column(name: str, schema: StructType, table: TableName) -> str:
 
 def _protect_replaced(warehouse: Warehouse, existing: Relation, schema: StructType) -> None:
     """A replaced table may keep its readers when every column that they use stays as it is."""
-    before = open_snapshot(warehouse.location_of(existing)).schema
-    after = {f.name.lower(): f.dataType for f in schema.fields}
-    lost = [f.name for f in before.fields if after.get(f.name.lower()) != f.dataType]
+    lost = lost_columns(open_snapshot(warehouse.location_of(existing)).schema, schema)
     with warehouse.catalog.write() as tx:
         now = warehouse.clock.now()
         if lost:
@@ -170,8 +168,7 @@ def create_view(warehouse: Warehouse, statement: CreateView) -> Done:
                 raise taken(existing)
         text = _view_query(statement)
         reading = resolve(warehouse, tx, text)
-    if statement.name in reading.relations:
-        raise CycleError(f"view {statement.name} would read itself")
+        guard.refuse_cycle(tx, statement.name, existing, reading.relations.values())
     frame = reading.bind(text)
     check_columns(frame.columns)
     with warehouse.catalog.write() as tx:
@@ -210,8 +207,7 @@ def _lost_columns(warehouse: Warehouse, view: Relation, schema: StructType) -> l
         before = _bind(warehouse, query(view.query)).schema
     except TrickleError:
         return []  # What no longer runs has nothing to lose.
-    after = {f.name.lower(): f.dataType for f in schema.fields}
-    return [f.name for f in before.fields if after.get(f.name.lower()) != f.dataType]
+    return lost_columns(before, schema)
 
 
 def _view_dependencies(text: SqlText, reading: Reading) -> list[Dependency]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from sqlalchemy.orm import Session
 
+from trickle.algebra.names import TableName
 from trickle.catalog import relations, streams
 from trickle.catalog.records import Kind, Relation
-from trickle.errors import DependentsExist
+from trickle.dag.graph import path
+from trickle.errors import CycleError, DependentsExist
 from trickle.settings import Settings
 
 
@@ -53,6 +55,20 @@ def refuse_drop(broken: Collection[Relation], relation: Relation, statement: str
             f"cannot drop {relation.name}: {_list(broken)} {'depends' if len(broken) == 1 else 'depend'} on it",
             hint=f"{statement} {relation.name} CASCADE drops them too",
         )
+
+
+def refuse_cycle(tx: Session, name: TableName, own: Relation | None, sources: Iterable[Relation]) -> None:
+    """Refuse a query that would make a view or stream table read itself, directly or through others."""
+    if own is None:
+        return  # What does not exist yet is read by nobody.
+    reads: dict[int, list[int]] = {}
+    for dependency in relations.all_dependencies(tx):
+        reads.setdefault(dependency.relation_id, []).append(dependency.source_id)
+    for source in sources:
+        way = path(reads, source.id, own.id)
+        if way is not None:
+            names = [str(name), *(str(relations.by_id(tx, node).name) for node in way)]
+            raise CycleError(f"{name} would depend on itself", detail=" -> ".join(names))
 
 
 def _list(readers: Collection[Relation]) -> str:

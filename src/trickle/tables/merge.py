@@ -39,7 +39,9 @@ def _change_rows(warehouse: Warehouse, statement: Merge, snapshot: Snapshot) -> 
     source = statement.source_alias
     texts = _texts(statement)
     reading = resolve_now(warehouse, *texts)
-    source_rows = reading.run([statement.source], lambda view_of, _: f"SELECT * FROM {statement.source.bind_refs(view_of)}")
+    source_rows = reading.run(
+        [statement.source], lambda view_of, _: f"SELECT * FROM {statement.source.bind_refs(view_of)}"
+    )
 
     def render(view_of: ViewOf, names: Sequence[str]) -> str:
         tests = [_test(clause, target, source, view_of) for clause in statement.clauses]

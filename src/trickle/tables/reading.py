@@ -52,8 +52,10 @@ class Reading:
         render: Callable[[ViewOf, Sequence[str]], str],
         frames: Sequence[DataFrame] = (),
     ) -> DataFrame:
-        """Spark SQL made by ``render`` from ``texts``: it is handed what each table reference is called in the
-        session, and the names of the further ``frames``."""
+        """Spark SQL made by ``render``.
+
+        It is handed what each table reference of ``texts`` is called, and the names of the further ``frames``.
+        """
         keys = list(dict.fromkeys((ref.name, ref.version) for text in texts for ref in text.refs))
         bound = [self.frame(name, version) for name, version in keys]
 

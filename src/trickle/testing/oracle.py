@@ -58,9 +58,7 @@ def _check_one(t: Trickle, name: str) -> None:
     leftover = differences(expected, stored)
     if leftover:
         shown = "\n".join(f"  {weight:+d} {row}" for row, weight in leftover[:_SHOWN])
-        raise Mismatch(
-            f"{name} differs from its query in {len(leftover)} rows (+ missing, - too many):\n{shown}"
-        )
+        raise Mismatch(f"{name} differs from its query in {len(leftover)} rows (+ missing, - too many):\n{shown}")
 
 
 def differences(expected: DataFrame, stored: DataFrame) -> list[tuple[dict[str, Any], int]]:

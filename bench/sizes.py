@@ -1,0 +1,45 @@
+"""How large the benchmarks are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Rows, files and repetitions."""
+
+    table_rows: int = 1_000_000
+    table_groups: int = 1_000
+    changed_rows: int = 1_000
+    changes: int = 10
+    big_rows: int = 20_000_000
+    big_groups: int = 100_000
+    big_refreshes: int = 3
+    log_versions: int = 1_000
+    idle_refreshes: int = 200
+    commits: int = 100
+    dml_rounds: int = 5
+    dml_files: int = 64
+    scan_files: int = 256
+    scan_rounds: int = 5
+
+
+FULL = Sizes()
+QUICK = Sizes(
+    table_rows=2_000,
+    table_groups=10,
+    changed_rows=10,
+    changes=1,
+    big_rows=5_000,
+    big_groups=50,
+    big_refreshes=1,
+    log_versions=20,
+    idle_refreshes=20,
+    commits=5,
+    dml_rounds=1,
+    dml_files=4,
+    scan_files=40,
+    scan_rounds=1,
+)
+"""Small enough for a test; the figures mean nothing."""

@@ -1,0 +1,108 @@
+"""Commands about tables of any kind: tables, table, describe, drop, attach, dependencies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from trickle.cli.arguments import DEFAULT_ROWS, RowLimit, TableName
+from trickle.cli.output import print_json, show, show_rows
+from trickle.cli.page import Page, Record
+from trickle.cli.session import Session
+from trickle.cli.values import to_json
+from trickle.cli.working import working
+
+if TYPE_CHECKING:
+    from trickle.tables.views import DependencyRow, TableRow
+
+
+def tables(session: Session) -> None:
+    """List tables, views and stream tables."""
+    with session.connect() as t:
+        rows = t.tables()
+    show_rows(session, rows, _brief_table, empty='no tables yet: trickle sql "CREATE TABLE ..."')
+
+
+def _brief_table(row: TableRow) -> dict[str, object]:
+    return {
+        "name": row.name,
+        "kind": row.kind.replace("_", " ").lower(),
+        "primary key": row.primary_key,
+        "comment": row.comment,
+    }
+
+
+def table(
+    session: Session,
+    name: TableName,
+    limit: RowLimit = DEFAULT_ROWS,
+    version: Annotated[int | None, typer.Option("--version", min=0, help="Read the table as of this version.")] = None,
+) -> None:
+    """Print the rows of a table, view or stream table."""
+    from trickle.cli.shown import page_of  # noqa: PLC0415  (needs Spark's modules)
+
+    with session.connect() as t, working(t.warehouse.engine, f"reading {name}"):
+        page = page_of(t.table(name, version=version), limit)
+    show(session, page)
+
+
+def describe(
+    session: Session,
+    name: TableName,
+    extended: Annotated[bool, typer.Option("--extended", "-x", help="Also what is known about the table.")] = False,
+) -> None:
+    """Show the columns of a table, view or stream table."""
+    from trickle.cli.relations import facts_of  # noqa: PLC0415  (needs sqlglot and Spark's modules)
+
+    with session.connect() as t, working(t.warehouse.engine, f"describing {name}"):
+        rows = t.describe(name)
+        facts = facts_of(t, name) if extended else {}
+    if session.as_json:
+        columns = [to_json(row) for row in rows]
+        print_json({"columns": columns, "facts": facts} if extended else columns)
+        return
+    show_rows(session, rows, vars, empty="no columns")
+    if extended:
+        show(session, Page(("about", "value"), tuple(facts.items())))
+
+
+def drop(
+    session: Session,
+    name: TableName,
+    cascade: Annotated[bool, typer.Option("--cascade", help="Drop what is built on it too.")] = False,
+    if_exists: Annotated[bool, typer.Option("--if-exists", help="Do not fail when it is not there.")] = False,
+) -> None:
+    """Drop a table, view or stream table, whichever it is."""
+    from trickle.cli.relations import drop_any  # noqa: PLC0415  (needs sqlglot and Spark's modules)
+
+    with session.connect() as t:
+        show(session, drop_any(t, name, cascade=cascade, if_exists=if_exists))
+
+
+def attach(
+    session: Session,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name for the table.")],
+    path: Annotated[str, typer.Argument(help="Folder or URI of the Delta table.")],
+) -> None:
+    """Register a Delta table that others write."""
+    with session.connect() as t:
+        t.attach_table(name, path)
+    show(session, Record({"message": f"attached {name}", "location": path}, f"attached {name}"))
+
+
+def dependencies(session: Session) -> None:
+    """Show which table reads which."""
+    with session.connect() as t:
+        rows = t.dependencies()
+    show_rows(session, rows, _brief_dependency, empty="no view or stream table yet")
+
+
+def _brief_dependency(row: DependencyRow) -> dict[str, object]:
+    return {
+        "name": row.name,
+        "reads": row.source,
+        "kind": row.source_kind.replace("_", " ").lower(),
+        "directly": row.direct,
+        "columns": row.columns,
+    }

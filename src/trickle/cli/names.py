@@ -1,0 +1,56 @@
+"""Table names behind the Tab key: read from the catalog, without Spark, and silent about whatever goes wrong."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+import typer
+
+from trickle.cli.session import DEFAULT_WAREHOUSE
+
+CATALOG_FILE = "trickle.db"
+"""As in ``trickle.api``, which takes too long to import for a press of a key."""
+
+
+def any_table(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Every table, view and stream table."""
+    return _matching(ctx, incomplete, streams_only=False)
+
+
+def stream_table(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Every stream table."""
+    return _matching(ctx, incomplete, streams_only=True)
+
+
+def _matching(ctx: typer.Context, incomplete: str, *, streams_only: bool) -> list[str]:
+    with suppress(Exception):
+        found = _names(_catalog_url(ctx), streams_only=streams_only)
+        return [name for name in found if name.lower().startswith(incomplete.lower())]
+    return []
+
+
+def _catalog_url(ctx: typer.Context) -> str:
+    warehouse = _given(ctx, "warehouse") or DEFAULT_WAREHOUSE
+    return _given(ctx, "catalog") or f"sqlite:///{Path(warehouse).expanduser().absolute() / CATALOG_FILE}"
+
+
+def _given(ctx: typer.Context, option: str) -> str | None:
+    """An option's value: given after the command's name, or before it."""
+    here: str | None = ctx.params.get(option)
+    before: str | None = ctx.parent.params.get(option) if ctx.parent else None
+    return here or before
+
+
+def _names(url: str, *, streams_only: bool) -> list[str]:
+    from trickle.catalog import relations  # noqa: PLC0415  (only when the key is pressed)
+    from trickle.catalog.records import Kind  # noqa: PLC0415
+    from trickle.catalog.store import Catalog  # noqa: PLC0415
+
+    catalog = Catalog.open(url, create=False)
+    try:
+        with catalog.read() as tx:
+            found = relations.listing(tx)
+    finally:
+        catalog.close()
+    return [str(r.name) for r in found if not streams_only or r.kind is Kind.STREAM_TABLE]

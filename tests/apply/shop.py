@@ -1,0 +1,78 @@
+"""A small warehouse with a unit of three: a base table, two stream tables on it, and one that joins both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import trickle
+from trickle import Trickle
+from trickle.apply.steps import Step
+from trickle.catalog import history, intents
+from trickle.lake.location import Location
+from trickle.lake.log import LOG_FOLDER
+from trickle.lake.snapshot import latest_version, open_snapshot
+from trickle.refresh.execute import RefreshResult, refresh
+from trickle.sql.names import table_name
+
+UNIT = ("per_customer", "per_day", "both")
+OLD_SIDE = (Step.STARTED, Step.STAGED)
+"""After these steps a lost process leaves the old contents; after all others the new ones."""
+
+
+def points(members: int) -> list[tuple[Step, int]]:
+    """Every step that a unit of so many members passes, in order."""
+    walk = [(Step.STARTED, 0), (Step.STAGED, 0), (Step.INTENT_WRITTEN, 0)]
+    walk += [(Step.TABLE_COMMITTED, member) for member in range(members)]
+    return [*walk, (Step.TABLES_COMMITTED, 0), (Step.FINALISED, 0)]
+
+
+def build(t: Trickle) -> None:
+    """Make and fill everything, then change the base table so that a refresh has work to do."""
+    t.sql(
+        """
+        CREATE TABLE orders (id BIGINT, customer STRING, day DATE, amount DECIMAL(12,2));
+        INSERT INTO orders VALUES (1, 'ada', DATE'2026-01-01', 10), (2, 'bob', DATE'2026-01-01', 5.5),
+                                  (3, NULL, DATE'2026-01-02', 1);
+        CREATE STREAM TABLE per_customer AS SELECT customer, sum(amount) AS total FROM orders GROUP BY customer;
+        CREATE STREAM TABLE per_day AS SELECT day, count(*) AS n FROM orders GROUP BY day;
+        CREATE STREAM TABLE both AS
+            SELECT (SELECT sum(total) FROM per_customer) AS total, (SELECT sum(n) FROM per_day) AS n;
+        UPDATE orders SET amount = amount + 1 WHERE customer = 'ada';
+        INSERT INTO orders VALUES (4, 'eve', DATE'2026-01-03', 7);
+        """
+    )
+
+
+def refresh_unit(t: Trickle, names: tuple[str, ...]) -> list[RefreshResult]:
+    """Refresh several stream tables as one unit."""
+    return refresh(t.warehouse, [table_name(name) for name in names])
+
+
+def contents(t: Trickle, names: tuple[str, ...] = UNIT) -> dict[str, list[tuple[object, ...]]]:
+    """What readers see."""
+    return {name: sorted((tuple(row) for row in t.table(name).collect()), key=repr) for name in names}
+
+
+def leftovers(t: Trickle) -> list[str]:
+    """Staged files that no commit refers to, open intents and refreshes without an end: nothing of that may stay."""
+    found: list[str] = []
+    with t.warehouse.catalog.read() as tx:
+        found += [f"intent {intent.id}" for intent in intents.pending(tx)]
+        found += [f"running {record.name}" for record in history.running(tx)]
+    for row in t.tables():
+        if row.location is not None:
+            found += _orphans(Location.of(row.location))
+    return found
+
+
+def _orphans(location: Location) -> list[str]:
+    newest = latest_version(location)
+    known = {file.path for version in range(newest + 1) for file in open_snapshot(location, version).files}
+    log = b"".join(location.read(file.path) or b"" for file in location.walk(LOG_FOLDER))
+    staged = [f.path for f in location.walk() if not f.path.startswith(LOG_FOLDER)]
+    return [f"{location.uri}/{path}" for path in staged if path not in known and path.encode() not in log]
+
+
+def connect(folder: Path, spark: object) -> Trickle:
+    """Open a warehouse on the shared session; this is also where recovery happens."""
+    return trickle.connect(folder, spark=spark)  # type: ignore[arg-type]  # the session fixture's own type

@@ -1,0 +1,19 @@
+"""A warehouse of its own for every test, on the Spark session that all share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import trickle
+from trickle.api import Trickle
+from trickle.engine import Engine
+
+
+@pytest.fixture
+def t(engine: Engine, tmp_path: Path) -> Iterator[Trickle]:
+    """An empty warehouse."""
+    with trickle.connect(tmp_path / "wh", spark=engine.spark) as opened:
+        yield opened
