@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -32,6 +34,6 @@ def batch(first: int, rows: int, groups: int) -> pa.Table:
         {
             "id": pa.array(ids, pa.int64()),
             "grp": pa.array([i % groups for i in ids], pa.int32()),
-            "amount": pa.array([i % 100 for i in ids], pa.int64()).cast(pa.decimal128(12, 2)),
+            "amount": pa.array([Decimal(i % 100) for i in ids], pa.decimal128(12, 2)),
         }
     )

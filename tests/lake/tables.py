@@ -56,7 +56,11 @@ def write_numbers(location: Location, numbers: Iterable[int], name: str) -> Data
 
 
 def write_file(
-    location: Location, table: pa.Table, schema: StructType, name: str, partition: Mapping[str, str | None] | None = None
+    location: Location,
+    table: pa.Table,
+    schema: StructType,
+    name: str,
+    partition: Mapping[str, str | None] | None = None,
 ) -> DataFile:
     """A data file of the table, written without Spark and not committed."""
     path = Path(location.uri, name)
@@ -75,7 +79,9 @@ def numbers_table(place: Path, *files: Iterable[int]) -> Snapshot:
     return open_snapshot(snapshot.location)
 
 
-def filled(engine: Engine, place: Path, schema: StructType, rows: Sequence[Row], partition_by: Sequence[str] = ()) -> Snapshot:
+def filled(
+    engine: Engine, place: Path, schema: StructType, rows: Sequence[Row], partition_by: Sequence[str] = ()
+) -> Snapshot:
     """A table with these rows."""
     snapshot = create(Location.of(place), schema, partition_by=partition_by)
     return committed(append(engine, snapshot, frame(engine, schema, rows), small=True))

@@ -46,11 +46,11 @@ def ids(df: DataFrame) -> dict[int, int]:
     return {row["id"]: row[WEIGHT] for row in consolidate(df.select("id", WEIGHT)).collect()}
 
 
-def check_all_ranges(engine: Engine, place: Path) -> None:
+def check_ranges(engine: Engine, place: Path) -> None:
     location = Location.of(place)
     newest = latest_version(location)
     for old in range(newest + 1):
-        for new in range(old, newest + 1):
+        for new in {old + 1, newest} - {newest + 1}:
             found = net(changes(engine, location, old, new))
             assert found == difference(place, old, new), (old, new)
             count = count_changes(location, old, new)
@@ -76,7 +76,7 @@ def test_the_changes_between_any_two_versions_are_the_difference_of_their_rows(
     merge = DeltaTable(tmp_path).merge(source, "s.id = t.id", source_alias="s", target_alias="t")
     merge.when_matched_update_all().when_not_matched_insert_all().execute()
     DeltaTable(tmp_path).optimize.compact()
-    check_all_ranges(engine, tmp_path)
+    check_ranges(engine, tmp_path)
 
 
 def test_a_feed_is_read_instead_of_the_rewritten_files(engine: Engine, tmp_path: Path) -> None:

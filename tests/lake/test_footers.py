@@ -27,7 +27,9 @@ def test_rows_nulls_minimum_and_maximum_come_from_the_footer(tmp_path: Path) -> 
         {
             "i": pa.array([3, None, 1], pa.int64()),
             "d": [date(2024, 2, 29), date(1969, 12, 31), None],
-            "m": pa.array([Decimal("12345678901234567890.123456789012345678"), Decimal("-0.5"), None], pa.decimal128(38, 18)),
+            "m": pa.array(
+                [Decimal("12345678901234567890.123456789012345678"), Decimal("-0.5"), None], pa.decimal128(38, 18)
+            ),
             "s": ["b", "a", "é"],
             "none": pa.array([None, None, None], pa.string()),
         }

@@ -94,7 +94,9 @@ def test_text_of_limited_length_is_stored_as_text_and_only_columns_are_not_null(
 
 
 def test_partition_columns_are_checked_and_spelled_as_the_schema_does() -> None:
-    schema = StructType([StructField("Day", DateType()), StructField("x", DoubleType()), StructField("b", BinaryType())])
+    schema = StructType(
+        [StructField("Day", DateType()), StructField("x", DoubleType()), StructField("b", BinaryType())]
+    )
     assert check_partition(schema, ["day"]) == ("Day",)
     with pytest.raises(UnknownColumn, match="'month'"):
         check_partition(schema, ["month"])

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -28,9 +29,27 @@ class RolledBack(TransientError):
         super().__init__(f"rolled back with its unit: the refresh of {member} failed")
 
 
+_under_way: set[tuple[str, int]] = set()
+
+
 def owner() -> dict[str, object]:
     """Who runs a refresh: enough to tell later whether that process still lives."""
     return {"pid": os.getpid(), "host": socket.gethostname()}
+
+
+@contextmanager
+def under_way(warehouse: Warehouse) -> Iterator[Callable[[int], None]]:
+    """Inside the block, this process works on the refreshes that it names."""
+    named: set[tuple[str, int]] = set()
+
+    def name(refresh_id: int) -> None:
+        named.add((warehouse.catalog.url_shown, refresh_id))
+        _under_way.update(named)
+
+    try:
+        yield name
+    finally:
+        _under_way.difference_update(named)
 
 
 def record_failure(warehouse: Warehouse, refresh_id: int, relation_id: int, error: BaseException) -> None:
@@ -72,10 +91,15 @@ def _count(warehouse: Warehouse, tx: Session, relation_id: int, code: str, messa
     )
 
 
-def close_abandoned(warehouse: Warehouse) -> int:
-    """Close refreshes whose process has died before it wrote an intent, and remove what it staged; their number."""
+def close_abandoned(warehouse: Warehouse, relation_ids: Iterable[int] | None = None) -> int:
+    """Close refreshes that nobody works on any more and that wrote no intent; remove what they staged; their number.
+
+    Units whose intent stands must have been rolled forward before.
+    """
+    wanted = None if relation_ids is None else set(relation_ids)
     with warehouse.catalog.read() as tx:
-        dead = [(r, streams.by_id(tx, r.relation_id)) for r in history.running(tx) if _is_dead(r)]
+        running = [r for r in history.running(tx) if wanted is None or r.relation_id in wanted]
+        dead = [(r, streams.by_id(tx, r.relation_id)) for r in running if _is_abandoned(warehouse, r)]
     for record, stream in dead:
         prefix = record.details.get("stage")
         if isinstance(prefix, str):
@@ -86,16 +110,18 @@ def close_abandoned(warehouse: Warehouse) -> int:
                 record.id,
                 status=Outcome.FAILED,
                 now=warehouse.clock.now(),
-                error_code="PROCESS_DIED",
-                error_message="the process ended in the middle of the refresh; nothing was committed",
+                error_code="ABANDONED",
+                error_message="the process or its catalog went away in the middle of the refresh; nothing was committed",
             )
     return len(dead)
 
 
-def _is_dead(record: RefreshRecord) -> bool:
+def _is_abandoned(warehouse: Warehouse, record: RefreshRecord) -> bool:
     pid, host = record.details.get("pid"), record.details.get("host")
-    if host != socket.gethostname() or not isinstance(pid, int) or pid == os.getpid():
+    if host != socket.gethostname() or not isinstance(pid, int):
         return False
+    if pid == os.getpid():
+        return (warehouse.catalog.url_shown, record.id) not in _under_way
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

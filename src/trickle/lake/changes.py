@@ -62,15 +62,14 @@ class _Reader:
         self._schema = schema
 
     def read(self, found: Difference) -> DataFrame:
-        parts = []
-        if found.inserted:
-            parts.append(self._weighted(found.inserted, 1))
-        if found.deleted:
-            parts.append(self._weighted(found.deleted, -1))
+        parts = [
+            self._weighted([file for file, given in found.whole if given == weight], weight)
+            for weight in sorted({weight for _, weight in found.whole}, reverse=True)
+        ]
         if revised := self._revised(found):
             parts.append(revised)
-        if fed := [file for commit in found.feeds for file in commit.cdc]:
-            parts.append(self._fed(fed))
+        if found.feed:
+            parts.append(self._fed(found.feed))
         if kept := [path for exact in found.exact for path in exact.paths]:
             parts.append(self._kept(kept))
         return reduce(DataFrame.union, parts) if parts else self._weighted((), 1)
@@ -84,7 +83,7 @@ class _Reader:
         schema = StructType([*self._schema.fields, StructField(WEIGHT, LongType())])
         return read_files(self._engine, self._location, schema, [DataFile(path, 0) for path in paths])
 
-    def _fed(self, files: list[DataFile]) -> DataFrame:
+    def _fed(self, files: Sequence[DataFile]) -> DataFrame:
         """A change data feed: the kind of change is in the file."""
         schema = StructType([*self._schema.fields, StructField(_FEED_TYPE, StringType())])
         rows = read_files(self._engine, self._location, schema, files)
@@ -145,8 +144,8 @@ def _shared(location: Location, schemas: Sequence[StructType], columns: Sequence
 
 def _require_files(location: Location, found: Difference) -> None:
     """HistoryLost when a file that the newest version no longer holds was vacuumed away."""
-    old = [file.path for file in (*found.deleted, *found.inserted) if file.identity not in found.present]
-    old += [file.path for commit in found.feeds for file in commit.cdc]
+    old = [file.path for file, _ in found.whole if file.identity not in found.present]
+    old += [file.path for file in found.feed]
     old += [path for kept in found.exact for path in kept.paths]
     with ThreadPoolExecutor(max_workers=16) as pool:
         there = list(pool.map(lambda path: exists(location, path), old))

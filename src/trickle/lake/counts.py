@@ -23,14 +23,22 @@ class ChangeCount:
 def count_changes(location: Location, old: int, new: int) -> ChangeCount:
     """The number of rows that the versions (old, new] inserted and deleted."""
     found = between(location, old, new)
-    added, removed = _sum(_rows(found.inserted)), _sum(_rows(found.deleted))
     shown, hidden = _revised(found)
-    fed_in, fed_out = _fed(found)
+    rows = [*found.whole, *found.rewritten]
     return ChangeCount(
-        inserted=_sum([added, shown, fed_in, *(kept.inserted for kept in found.exact)]),
-        deleted=_sum([removed, hidden, fed_out, *(kept.deleted for kept in found.exact)]),
-        exact=not (found.inserted and found.deleted) and not found.feeds and _only_hides(found),
+        inserted=_sum([*_rows(rows, +1), shown, *(kept.inserted for kept in found.exact)]),
+        deleted=_sum([*_rows(rows, -1), hidden, *(kept.deleted for kept in found.exact)]),
+        exact=not found.feed and not _may_cancel(found),
     )
+
+
+def _may_cancel(found: Difference) -> bool:
+    """Whether a row can be among both the inserted and the deleted ones, or be counted wrongly.
+
+    Between two deletion vectors rows may have come back while as many went.
+    """
+    signs = {weight > 0 for _, weight in found.whole}
+    return len(signs) > 1 or any(before.deletion_vector and after.deletion_vector for before, after in found.revised)
 
 
 def _revised(found: Difference) -> tuple[int, int]:
@@ -39,21 +47,9 @@ def _revised(found: Difference) -> tuple[int, int]:
     return -sum(n for n in grown if n < 0), sum(n for n in grown if n > 0)
 
 
-def _only_hides(found: Difference) -> bool:
-    """Whether cardinalities tell the rows: between two vectors, rows may have come back while others went."""
-    return all(before.deletion_vector is None or after.deletion_vector is None for before, after in found.revised)
-
-
-def _fed(found: Difference) -> tuple[int | None, int | None]:
-    """A change data feed has no statistics; the rewritten files bound it."""
-    return (
-        _sum(_rows(file for commit in found.feeds for file in commit.adds)),
-        _sum(_rows(file for commit in found.feeds for file in commit.removes)),
-    )
-
-
-def _rows(files: Iterable[DataFile]) -> list[int | None]:
-    return [file.live_rows for file in files]
+def _rows(files: Iterable[tuple[DataFile, int]], sign: int) -> list[int | None]:
+    chosen = [(file.live_rows, abs(weight)) for file, weight in files if weight * sign > 0]
+    return [None if rows is None else rows * times for rows, times in chosen]
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

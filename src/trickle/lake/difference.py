@@ -8,7 +8,8 @@ that were added and removed again cancel before anything is read.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,15 +42,15 @@ class Difference:
 
     schemas: tuple[StructType, ...]
     """Every schema that was in force, the newest last."""
-    inserted: tuple[DataFile, ...] = ()
-    """Files whose rows all count +1."""
-    deleted: tuple[DataFile, ...] = ()
-    """Files whose rows all count -1."""
+    whole: tuple[tuple[DataFile, int], ...] = ()
+    """Files whose rows all count with the same weight: mostly +1 or -1."""
     revised: tuple[tuple[DataFile, DataFile], ...] = ()
     """Files that stayed and got another deletion vector: before and after."""
     exact: tuple[ExactChanges, ...] = ()
-    feeds: tuple[Commit, ...] = ()
-    """Commits with a change data feed."""
+    feed: tuple[DataFile, ...] = ()
+    """Files of change data feeds."""
+    rewritten: tuple[tuple[DataFile, int], ...] = ()
+    """The data files of the commits with a feed: they bound its rows."""
     present: frozenset[_Identity] = frozenset()
     """Files of the newest version: these are there for certain."""
 
@@ -100,47 +101,48 @@ def _try_open(location: Location, version: int) -> Snapshot | None:
 def _of_snapshots(before: Snapshot, after: Snapshot) -> Difference:
     old = {file.identity: file for file in before.files}
     new = {file.identity: file for file in after.files}
-    inserted = [file for identity, file in new.items() if identity not in old]
-    deleted = [file for identity, file in old.items() if identity not in new]
-    return _paired((before.schema, after.schema), inserted, deleted, frozenset(new))
+    whole = [(file, 1) for identity, file in new.items() if identity not in old]
+    whole += [(file, -1) for identity, file in old.items() if identity not in new]
+    return _paired(Difference((before.schema, after.schema), tuple(whole), present=frozenset(new)))
 
 
 def _of_commits(before: Snapshot | None, commits: Sequence[Commit], after: Snapshot) -> Difference:
     known = _described(before, commits)
-    inserted, deleted = _net(before.files if before else (), commits)
-    found = _paired(
-        ((before or after).schema, *(c.schema for c in commits if c.schema is not None), after.schema),
-        inserted,
-        [_completed(file, known, after) for file in deleted],
-        frozenset(file.identity for file in after.files),
-    )
-    exact = [exact_changes(commit.info) for commit in commits]
-    return replace(
-        found,
-        exact=tuple(kept for kept in exact if kept is not None),
-        feeds=tuple(c for c, kept in zip(commits, exact, strict=True) if c.cdc and kept is None),
+    kept = {commit.version: exact_changes(commit.info) for commit in commits}
+    fed = [commit for commit in commits if commit.cdc and kept[commit.version] is None]
+    plain = [commit.version for commit in commits if not commit.cdc and kept[commit.version] is None]
+    rewritten = [(f, 1) for c in fed for f in c.adds] + [(f, -1) for c in fed for f in c.removes]
+    return _paired(
+        Difference(
+            schemas=((before or after).schema, *(c.schema for c in commits if c.schema is not None), after.schema),
+            whole=_completed(_net(before.files if before else (), commits, plain), known, after),
+            exact=tuple(account for account in kept.values() if account is not None),
+            feed=tuple(file for commit in fed for file in commit.cdc),
+            rewritten=_completed(rewritten, known, after),
+            present=frozenset(file.identity for file in after.files),
+        )
     )
 
 
-def _net(start: Iterable[DataFile], commits: Iterable[Commit]) -> tuple[list[DataFile], list[DataFile]]:
-    """Files that commits without a better account added and removed, those of both kinds left out."""
+def _net(start: Iterable[DataFile], commits: Iterable[Commit], plain: Collection[int]) -> list[tuple[DataFile, int]]:
+    """Files that the ``plain`` commits added and removed, with the weights that did not cancel.
+
+    A weight may be beyond one: a file that was added, compacted away without a change of data, and restored.
+    """
     live = {file.identity for file in start}
-    weights: dict[_Identity, int] = {}
+    weights: Counter[_Identity] = Counter()
     files: dict[_Identity, DataFile] = {}
     for commit in commits:
         out = {file.identity for file in (*commit.removes, *commit.moved_out)}
-        if exact_changes(commit.info) is None and not commit.cdc:
+        if commit.version in plain:
             # An add of a file that is there already only brings new statistics.
-            news = [(file, +1) for file in commit.adds if file.identity not in live or file.identity in out]
-            for file, weight in [*news, *((file, -1) for file in commit.removes)]:
-                files.setdefault(file.identity, file)
-                weights[file.identity] = weights.get(file.identity, 0) + weight
+            news = [file for file in commit.adds if file.identity not in live or file.identity in out]
+            files.update((file.identity, file) for file in (*commit.removes, *news))
+            weights.update(file.identity for file in news)
+            weights.subtract(file.identity for file in commit.removes)
         live -= out
         live |= {file.identity for file in (*commit.adds, *commit.moved_in)}
-    return (
-        [file for identity, file in files.items() if weights[identity] > 0],
-        [file for identity, file in files.items() if weights[identity] < 0],
-    )
+    return [(files[identity], weight) for identity, weight in weights.items() if weight]
 
 
 def _described(before: Snapshot | None, commits: Iterable[Commit]) -> dict[_Identity, DataFile]:
@@ -151,32 +153,28 @@ def _described(before: Snapshot | None, commits: Iterable[Commit]) -> dict[_Iden
     return {file.identity: file for file in files}
 
 
-def _completed(removed: DataFile, known: Mapping[_Identity, DataFile], after: Snapshot) -> DataFile:
-    """A removed file with what the log said when it was added: remove actions may be bare."""
-    found = known.get(removed.identity, removed)
-    if set(after.partition_by) - set(found.partition) and not found.partition:
-        raise HistoryLost(
-            "the partition values of a removed file are no longer known",
-            detail=f"{removed.path} in {after.location.uri}",
-            hint="reinitialize what was built on the older version",
-        )
+def _completed(
+    files: Iterable[tuple[DataFile, int]], known: Mapping[_Identity, DataFile], after: Snapshot
+) -> tuple[tuple[DataFile, int], ...]:
+    """Files with what the log said when they were added: remove actions may be bare."""
+    found = tuple((known.get(file.identity, file), weight) for file, weight in files)
+    for file, _ in found:
+        if after.partition_by and not file.partition and file.identity not in known:
+            raise HistoryLost(
+                "the partition values of a removed file are no longer known",
+                detail=f"{file.path} in {after.location.uri}",
+                hint="reinitialize what was built on the older version",
+            )
     return found
 
 
-def _paired(
-    schemas: tuple[StructType, ...],
-    inserted: Sequence[DataFile],
-    deleted: Sequence[DataFile],
-    present: frozenset[_Identity],
-) -> Difference:
+def _paired(found: Difference) -> Difference:
     """Tell files that came or went from those that only got another deletion vector."""
-    gone = {file.path: file for file in deleted}
-    revised = [(gone.pop(file.path), file) for file in inserted if file.path in gone]
-    changed = {file.path for _, file in revised}
-    return Difference(
-        schemas=schemas,
-        inserted=tuple(file for file in inserted if file.path not in changed),
-        deleted=tuple(gone.values()),
-        revised=tuple(revised),
-        present=present,
+    gone = {file.path: file for file, weight in found.whole if weight == -1}
+    come = {file.path: file for file, weight in found.whole if weight == 1}
+    stayed = gone.keys() & come.keys()
+    return replace(
+        found,
+        whole=tuple((file, weight) for file, weight in found.whole if file.path not in stayed),
+        revised=tuple((gone[path], come[path]) for path in sorted(stayed)),
     )

@@ -6,6 +6,7 @@ deletion vectors are an anti-join on (file, row position), columns younger than 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -54,9 +55,12 @@ def read_files(
     engine: Engine, location: Location, schema: StructType, files: Sequence[DataFile], *, located: bool = False
 ) -> DataFrame:
     """The rows of files, whatever version they belong to, with the columns of ``schema``."""
-    groups: dict[frozenset[str], list[DataFile]] = {}
+    groups: dict[tuple[frozenset[str], int], list[DataFile]] = {}
+    seen: Counter[str] = Counter()
     for file in files:
-        groups.setdefault(frozenset(file.partition), []).append(file)
+        # A path that occurs twice, with different deletion vectors, is read twice.
+        groups.setdefault((frozenset(file.partition), seen[file.path]), []).append(file)
+        seen[file.path] += 1
     parts = [_Group(engine, location, schema, tuple(group)).read(located) for group in groups.values()]
     if not parts:
         return _empty(engine, schema, located)

