@@ -30,8 +30,8 @@ test: check java ## everything: check, all tests on local Spark, the portable on
 check: $(READY) ## format, lint, types, import rules, fresh generated pages
 	$(VENV)/bin/ruff format --check $(LINTED)
 	$(VENV)/bin/ruff check $(LINTED)
-	$(VENV)/bin/mypy
-	$(VENV)/bin/lint-imports
+	$(VENV)/bin/mypy $(LINTED)
+	$(VENV)/bin/lint-imports --no-logo
 	$(PY) scripts/generate_docs.py --check
 
 bench: $(READY) java ## time from change to refreshed result, as a table and as JSON

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,11 +35,14 @@ def _idle(t: Trickle, sizes: Sizes, what: str) -> Line:
     root = t.warehouse.root.uri
     with trickle.connect(root, create=False) as fresh:
         samples = []
+        computing = time.process_time()
         for _ in range(sizes.idle_refreshes):
             took, result = timed(fresh.refresh_stream_table, "idle_summary")
             assert result.action == "NO_DATA", result
             samples.append(took)
+        cpu_ms = (time.process_time() - computing) * 1000 / sizes.idle_refreshes
         # The proof that no Spark job ran: this connection never asked for a session.
         assert not fresh.warehouse.engine.started
     version = DeltaTable(Path(root, "default", "idle_source")).version()
-    return Line(f"idle refresh, {what}", tuple(samples), {"log_versions": version, "spark_jobs": 0}, LIMIT_MS)
+    facts = {"log_versions": version, "spark_jobs": 0, "cpu_ms": round(cpu_ms, 1)}
+    return Line(f"idle refresh, {what}", tuple(samples), facts, LIMIT_MS)

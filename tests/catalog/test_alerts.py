@@ -1,9 +1,10 @@
 from __future__ import annotations
 
-from trickle.catalog import Severity, alerts, relations
+from tests.catalog.given import Given
+from trickle.catalog import Catalog, Severity, alerts, relations
 
 
-def test_alerts_are_newest_first_and_can_be_narrowed(catalog, given):
+def test_alerts_are_newest_first_and_can_be_narrowed(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         total = given.stream(tx, "total").relation.id
         plain = alerts.add(tx, event="stale_data", severity=Severity.WARNING, now=given.now)
@@ -27,19 +28,17 @@ def test_alerts_are_newest_first_and_can_be_narrowed(catalog, given):
     )
 
 
-def test_an_alert_outlives_what_it_speaks_of(catalog, given):
+def test_an_alert_outlives_what_it_speaks_of(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         total = given.stream(tx, "total").relation.id
-        alerts.add(
-            tx, event="x", severity=Severity.INFO, now=given.now, relation_id=total, payload={"name": "total"}
-        )
+        alerts.add(tx, event="x", severity=Severity.INFO, now=given.now, relation_id=total, payload={"name": "total"})
         relations.remove(tx, total)
     with catalog.read() as tx:
         [kept] = alerts.recent(tx)
     assert (kept.relation_id, kept.payload) == (None, {"name": "total"})
 
 
-def test_purge_takes_the_oldest(catalog, given):
+def test_purge_takes_the_oldest(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         entered = [
             alerts.add(tx, event="x", severity=Severity.CRITICAL, now=given.later(second)) for second in range(4)

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import shutil
 import threading
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, text
 
+from tests.catalog.given import Given
+from tests.catalog.together import Workers
 from trickle.catalog import Catalog, IntentMember, intents, streams
 
 
-def test_no_update_is_lost(catalog, url, given, together):
+def test_no_update_is_lost(catalog: Catalog, url: str, given: Given, together: Workers) -> None:
     with catalog.write() as tx:
         total = given.stream(tx, "total").relation.id
     assert together("count_up", url, str(total), "300") == [300] * 4
@@ -20,14 +23,14 @@ def test_no_update_is_lost(catalog, url, given, together):
         assert streams.by_id(tx, total).refresh_number == 1200
 
 
-def test_the_first_open_migrates_once(empty_url, together):
+def test_the_first_open_migrates_once(empty_url: str, together: Workers) -> None:
     warehouses = together("first_open", empty_url)
     catalog = Catalog.open(empty_url, create=False)
     assert set(warehouses) == {catalog.meta().warehouse_id}
     catalog.close()
 
 
-def test_one_of_several_claims_a_table(catalog, url, given, together):
+def test_one_of_several_claims_a_table(catalog: Catalog, url: str, given: Given, together: Workers) -> None:
     with catalog.write() as tx:
         total = given.stream(tx, "total").relation.id
     assert sorted(together("claim", url, str(total))) == [False, False, False, True]
@@ -35,14 +38,16 @@ def test_one_of_several_claims_a_table(catalog, url, given, together):
         assert len(intents.pending(tx)) == 1
 
 
-def test_one_of_several_finalises_an_intent(catalog, url, given, together, now):
+def test_one_of_several_finalises_an_intent(
+    catalog: Catalog, url: str, given: Given, together: Workers, now: datetime
+) -> None:
     with catalog.write() as tx:
         total = given.stream(tx, "total").relation.id
         intent = intents.add(tx, [IntentMember(total, 0, None, 1, None)], now)
     assert sorted(together("finalise", url, intent.id)) == [False, False, False, True]
 
 
-def test_a_second_writer_waits_for_the_first(catalog, given):
+def test_a_second_writer_waits_for_the_first(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         total = given.stream(tx, "total").relation.id
     begun = threading.Event()
@@ -71,7 +76,7 @@ def counter(sqlite_template: Path, tmp_path: Path) -> Path:
     return Path(shutil.copy(sqlite_template, tmp_path / "counter.db"))
 
 
-def test_the_trap_that_a_plain_sqlite_engine_is(counter):
+def test_the_trap_that_a_plain_sqlite_engine_is(counter: Path) -> None:
     """Why ``connections`` begins transactions itself: the driver begins them at the first write, after the read."""
     engine = create_engine(f"sqlite:///{counter}")
     with engine.begin() as connection:

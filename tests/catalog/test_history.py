@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from trickle.catalog import Action, Initiator, Outcome, history, relations
+from tests.catalog.given import Given
+from trickle.catalog import Action, Catalog, Initiator, Outcome, history, relations
 from trickle.errors import InternalError
 
 
@@ -18,7 +19,7 @@ def begin(tx, given, table, seconds=0.0, **fields):
     )
 
 
-def test_a_refresh_runs_and_then_has_ended(catalog, given):
+def test_a_refresh_runs_and_then_has_ended(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         total = given.stream(tx, "total")
         refresh = begin(tx, given, total, version_before=3, reason="first", details={"spark_jobs": 1})
@@ -54,7 +55,7 @@ def test_a_refresh_runs_and_then_has_ended(catalog, given):
     assert (ended.frontier, ended.details) == ({"orders": "9"}, {"spark_jobs": 1, "files_added": 2})
 
 
-def test_a_failed_refresh_keeps_its_error(catalog, given):
+def test_a_failed_refresh_keeps_its_error(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         refresh = begin(tx, given, given.stream(tx, "total"))
         ended = history.finish(
@@ -71,7 +72,7 @@ def test_a_failed_refresh_keeps_its_error(catalog, given):
     assert (ended.action, ended.duration_ms, ended.frontier) == (Action.FULL, 1.5, None)
 
 
-def test_a_refresh_can_be_recorded_at_once(catalog, given):
+def test_a_refresh_can_be_recorded_at_once(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         total = given.stream(tx, "total")
         entered = history.record(
@@ -101,7 +102,7 @@ def test_a_refresh_can_be_recorded_at_once(catalog, given):
     assert (entered.duration_ms, entered.reason, entered.initiated_by) == (2.0, "nothing changed", Initiator.SCHEDULER)
 
 
-def test_recent_is_newest_first_and_limited(catalog, given):
+def test_recent_is_newest_first_and_limited(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         a, b = given.stream(tx, "a"), given.stream(tx, "b")
         ids = [begin(tx, given, table, second) for second, table in enumerate([a, b, a, b, a])]
@@ -112,7 +113,7 @@ def test_recent_is_newest_first_and_limited(catalog, given):
         assert [r.id for r in history.running(tx, b.relation.id)] == [ids[1], ids[3]]
 
 
-def test_history_goes_with_its_stream_table(catalog, given):
+def test_history_goes_with_its_stream_table(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         total, other = given.stream(tx, "total"), given.stream(tx, "other")
         gone, kept = begin(tx, given, total), begin(tx, given, other)
@@ -121,7 +122,7 @@ def test_history_goes_with_its_stream_table(catalog, given):
         assert history.finish(tx, gone, status=Outcome.COMPLETED, now=given.now) is None
 
 
-def test_purge_takes_the_oldest_in_batches_and_spares_what_runs(catalog, given):
+def test_purge_takes_the_oldest_in_batches_and_spares_what_runs(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         total = given.stream(tx, "total")
         ids = [begin(tx, given, total, second) for second in range(6)]

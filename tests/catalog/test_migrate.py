@@ -3,14 +3,16 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import CheckConstraint, create_engine, inspect, text
+from sqlalchemy import CheckConstraint, Connection, create_engine, inspect, text
 
-from trickle.catalog import Catalog, file_url, migrate, urls
+from tests.postgres import Postgres
+from trickle.catalog import Catalog, connections, file_url, migrate, urls
 from trickle.catalog.models import Base
 from trickle.errors import CatalogUnreachable, NewerWarehouse
 
@@ -22,7 +24,7 @@ def scripts() -> ScriptDirectory:
     return ScriptDirectory.from_config(config)
 
 
-def test_the_code_knows_every_revision():
+def test_the_code_knows_every_revision() -> None:
     revisions = [script.revision for script in scripts().walk_revisions()]
     assert tuple(reversed(revisions)) == migrate.REVISIONS
     assert scripts().get_heads() == [migrate.HEAD]
@@ -38,12 +40,12 @@ def plain(url):
     engine.dispose()
 
 
-def test_the_migrated_schema_is_that_of_the_models(plain):
+def test_the_migrated_schema_is_that_of_the_models(plain: Connection) -> None:
     context = MigrationContext.configure(plain, opts={"compare_type": True, "compare_server_default": True})
     assert compare_metadata(context, Base.metadata) == []
 
 
-def test_the_migrated_checks_are_those_of_the_models(plain, backend):
+def test_the_migrated_checks_are_those_of_the_models(plain: Connection, backend: str) -> None:
     inspector = inspect(plain)
     for table in Base.metadata.sorted_tables:
         declared = {str(c.name): str(c.sqltext) for c in table.constraints if isinstance(c, CheckConstraint)}
@@ -54,7 +56,7 @@ def test_the_migrated_checks_are_those_of_the_models(plain, backend):
             assert stored == declared
 
 
-def test_on_postgresql_all_tables_are_in_a_schema_of_their_own(postgres_url):
+def test_on_postgresql_all_tables_are_in_a_schema_of_their_own(postgres_url: str) -> None:
     engine = create_engine(urls.parse(postgres_url))
     inspector = inspect(engine)
     assert inspector.get_table_names(schema="public") == []
@@ -71,7 +73,7 @@ def pretend_newer(url: str) -> None:
     engine.dispose()
 
 
-def test_a_newer_catalog_is_refused_with_both_versions(empty_url):
+def test_a_newer_catalog_is_refused_with_both_versions(empty_url: str) -> None:
     Catalog.open(empty_url).close()
     pretend_newer(empty_url)
     for create in (True, False):
@@ -82,7 +84,7 @@ def test_a_newer_catalog_is_refused_with_both_versions(empty_url):
     assert "pip install --upgrade" in str(caught.value.hint)
 
 
-def test_a_database_of_something_else_is_left_alone(tmp_path: Path):
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     other = sqlite3.connect(path)
     other.execute("CREATE TABLE customers (id INT)")
@@ -94,7 +96,7 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path):
     assert path.read_bytes() == before
 
 
-def test_another_programs_alembic_is_not_taken_for_a_newer_trickle(tmp_path: Path):
+def test_another_programs_alembic_is_not_taken_for_a_newer_trickle(tmp_path: Path) -> None:
     path = tmp_path / "other.db"
     other = sqlite3.connect(path)
     other.executescript(
@@ -106,13 +108,13 @@ def test_another_programs_alembic_is_not_taken_for_a_newer_trickle(tmp_path: Pat
         Catalog.open(file_url(path))
 
 
-def test_a_postgresql_database_may_hold_other_schemas(postgres):
+def test_a_postgresql_database_may_hold_other_schemas(postgres: Postgres) -> None:
     with postgres.database() as url:
         postgres.execute("CREATE TABLE customers (id INT)", str(urls.parse(url).database))
         Catalog.open(url).close()
 
 
-def test_a_migration_that_fails_leaves_nothing(empty_url, monkeypatch):
+def test_a_migration_that_fails_leaves_nothing(empty_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_connection: object) -> None:
         raise RuntimeError("power cut")
 
@@ -126,3 +128,19 @@ def test_a_migration_that_fails_leaves_nothing(empty_url, monkeypatch):
         assert inspect(connection).get_table_names(schema=schema) == []
     engine.dispose()
     Catalog.open(empty_url).close()
+
+
+def test_who_waited_for_a_migration_sees_it(postgres: Postgres) -> None:
+    """A backend remembers that a schema was not there, and hears no news while it waits for a lock."""
+    with postgres.database() as url:
+        engine = connections.postgres_engine(urls.parse(url))
+        with engine.begin() as late:
+            assert migrate.stored_revision(late) is None
+        with engine.begin() as late:
+            migrate.lock(late)
+            with psycopg.connect(url) as other:
+                other.execute("CREATE SCHEMA trickle")
+                other.execute("CREATE TABLE trickle.alembic_version AS SELECT '0001' AS version_num")
+            migrate.lock(late)
+            assert migrate.stored_revision(late) == "0001"
+        engine.dispose()

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
-from trickle.catalog import preferences
+from tests.catalog.given import Given
+from tests.catalog.together import Workers
+from trickle.catalog import Catalog, preferences
 
 
-def test_settings_are_stored_changed_and_forgotten(catalog, given):
+def test_settings_are_stored_changed_and_forgotten(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         assert preferences.stored(tx) == {}
         preferences.put(tx, "max_parse_depth", "80", given.now)
@@ -17,5 +19,5 @@ def test_settings_are_stored_changed_and_forgotten(catalog, given):
         assert preferences.stored(tx) == {"block_source_ddl": "false"}
 
 
-def test_processes_that_store_the_same_setting_do_not_collide(url, together):
+def test_processes_that_store_the_same_setting_do_not_collide(url: str, together: Workers) -> None:
     assert together("prefer", url, "max_parse_depth") == ["5"] * 4

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pytest
 
-from trickle.algebra.names import TableName
+from tests.catalog.given import Given, named
 from trickle.catalog import Catalog, Dependency, IntentMember, Kind, intents, relations
 from trickle.errors import ConcurrentModification, DependentsExist, DuplicateName, InternalError, UnknownTable
 
@@ -26,11 +26,7 @@ HOSTILE = [
 ]
 
 
-def named(*parts: str) -> TableName:
-    return TableName.of(parts)
-
-
-def test_a_relation_comes_back_as_it_was_entered(catalog, given, now):
+def test_a_relation_comes_back_as_it_was_entered(catalog: Catalog, given: Given, now: datetime) -> None:
     with catalog.write() as tx:
         added = relations.add(
             tx,
@@ -53,13 +49,13 @@ def test_a_relation_comes_back_as_it_was_entered(catalog, given, now):
     assert found.created_at.tzinfo is not None
 
 
-def test_storage_options_are_not_printed(catalog, given):
+def test_storage_options_are_not_printed(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         table = given.table(tx, "orders", storage_options={"AWS_SECRET_ACCESS_KEY": "hunter2"})
     assert "hunter2" not in repr(table)
 
 
-def test_names_ignore_case_and_keep_their_spelling(catalog, given):
+def test_names_ignore_case_and_keep_their_spelling(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         given.table(tx, "Sales.Orders")
     with catalog.read() as tx:
@@ -68,7 +64,7 @@ def test_names_ignore_case_and_keep_their_spelling(catalog, given):
     assert str(found.name) == "Sales.Orders"
 
 
-def test_a_name_can_be_taken_once_in_any_case(catalog, given):
+def test_a_name_can_be_taken_once_in_any_case(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         given.table(tx, "orders")
         with pytest.raises(DuplicateName, match="orders is there already"):
@@ -79,7 +75,7 @@ def test_a_name_can_be_taken_once_in_any_case(catalog, given):
         assert [str(r.name) for r in relations.listing(tx)] == ["orders", "other.orders"]
 
 
-def test_a_uid_given_out_twice_is_a_defect(catalog, given):
+def test_a_uid_given_out_twice_is_a_defect(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         first = given.table(tx, "a")
         with pytest.raises(InternalError, match="uid"):
@@ -87,7 +83,7 @@ def test_a_uid_given_out_twice_is_a_defect(catalog, given):
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_names_round_trip(catalog, given, text):
+def test_hostile_names_round_trip(catalog: Catalog, given: Given, text: str) -> None:
     with catalog.write() as tx:
         relations.add(tx, name=named(text, text), kind=Kind.TABLE, uid=uuid.uuid4().hex, location=text, now=given.now)
     with catalog.read() as tx:
@@ -96,7 +92,7 @@ def test_hostile_names_round_trip(catalog, given, text):
         assert relations.listing(tx, schema=text) == [found]
 
 
-def test_an_unknown_name_hints_at_the_nearest(catalog, given):
+def test_an_unknown_name_hints_at_the_nearest(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         given.table(tx, "orders")
     with catalog.read() as tx, pytest.raises(UnknownTable) as caught:
@@ -107,7 +103,7 @@ def test_an_unknown_name_hints_at_the_nearest(catalog, given):
     assert caught.value.hint is None
 
 
-def test_listing_is_by_schema_and_name(catalog, given):
+def test_listing_is_by_schema_and_name(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         for name in ("b", "Z.y", "a", "z.X"):
             given.table(tx, name)
@@ -117,7 +113,7 @@ def test_listing_is_by_schema_and_name(catalog, given):
         assert relations.listing(tx, schema="nowhere") == []
 
 
-def test_update_changes_only_what_is_named(catalog, given):
+def test_update_changes_only_what_is_named(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         before = given.table(tx, "orders", comment="old", key=("id",))
         relations.update(tx, before.id, now=given.later(1), comment=None, location="/elsewhere")
@@ -126,7 +122,7 @@ def test_update_changes_only_what_is_named(catalog, given):
     assert (after.created_at, after.updated_at) == (before.created_at, given.later(1))
 
 
-def test_a_replaced_table_keeps_its_id_and_gets_a_new_incarnation(catalog, given):
+def test_a_replaced_table_keeps_its_id_and_gets_a_new_incarnation(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         before = given.table(tx, "orders", key=("id",))
         relations.update(tx, before.id, now=given.now, uid="new", key=["a", "b"], storage_options={"x": "y"})
@@ -135,7 +131,7 @@ def test_a_replaced_table_keeps_its_id_and_gets_a_new_incarnation(catalog, given
     assert (after.id, after.uid, after.key, after.storage_options) == (before.id, "new", ("a", "b"), {"x": "y"})
 
 
-def test_renaming_onto_another_relation_is_refused(catalog, given):
+def test_renaming_onto_another_relation_is_refused(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         given.table(tx, "taken")
         table = given.table(tx, "orders")
@@ -146,7 +142,7 @@ def test_renaming_onto_another_relation_is_refused(catalog, given):
         assert [str(r.name) for r in relations.listing(tx)] == ["Orders", "taken"]
 
 
-def test_an_id_that_is_gone_says_so(catalog, given):
+def test_an_id_that_is_gone_says_so(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         table = given.table(tx, "orders")
         relations.remove(tx, table.id)
@@ -160,14 +156,14 @@ def test_an_id_that_is_gone_says_so(catalog, given):
         assert relations.find(tx, table.name) is None
 
 
-def test_ids_are_never_given_out_again(catalog, given):
+def test_ids_are_never_given_out_again(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         first = given.table(tx, "orders")
         relations.remove(tx, first.id)
         assert given.table(tx, "orders").id > first.id
 
 
-def test_dependencies_can_be_walked_both_ways(catalog, given):
+def test_dependencies_can_be_walked_both_ways(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         orders = given.table(tx, "orders")
         view = given.table(tx, "recent", Kind.VIEW, query="SELECT * FROM orders", location=None)
@@ -184,7 +180,7 @@ def test_dependencies_can_be_walked_both_ways(catalog, given):
         assert relations.all_dependencies(tx) == [below, through, direct]
 
 
-def test_dependencies_are_replaced_as_a_whole(catalog, given):
+def test_dependencies_are_replaced_as_a_whole(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         a, b = given.table(tx, "a"), given.table(tx, "b")
         total = given.stream(tx, "total", reads=[a])
@@ -194,7 +190,7 @@ def test_dependencies_are_replaced_as_a_whole(catalog, given):
         assert relations.dependencies(tx, total.relation.id) == []
 
 
-def test_the_kind_of_a_source_is_the_one_it_has_now(catalog, given):
+def test_the_kind_of_a_source_is_the_one_it_has_now(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         source = given.table(tx, "orders")
         given.stream(tx, "total", reads=[source])
@@ -202,7 +198,7 @@ def test_the_kind_of_a_source_is_the_one_it_has_now(catalog, given):
         assert [d.source_kind for d in relations.dependents(tx, source.id)] == [Kind.ATTACHED]
 
 
-def test_what_is_read_by_others_cannot_be_removed(catalog, given):
+def test_what_is_read_by_others_cannot_be_removed(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         orders = given.table(tx, "orders")
         readers = [given.stream(tx, f"r{i}", reads=[orders]) for i in range(7)]
@@ -217,7 +213,7 @@ def test_what_is_read_by_others_cannot_be_removed(catalog, given):
         assert relations.all_dependencies(tx) == []
 
 
-def test_a_relation_that_reads_itself_can_be_removed(catalog, given):
+def test_a_relation_that_reads_itself_can_be_removed(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         loop = given.stream(tx, "reachable")
         relations.set_dependencies(tx, loop.relation.id, [Dependency(loop.relation.id, loop.relation.id, Kind.TABLE)])
@@ -225,7 +221,7 @@ def test_a_relation_that_reads_itself_can_be_removed(catalog, given):
         assert relations.all_dependencies(tx) == []
 
 
-def test_what_is_being_committed_cannot_be_removed(catalog: Catalog, given, now: datetime):
+def test_what_is_being_committed_cannot_be_removed(catalog: Catalog, given: Given, now: datetime) -> None:
     with catalog.write() as tx:
         total = given.stream(tx, "total")
         intent = intents.add(tx, [IntentMember(total.relation.id, 0, "{}", 1, None)], now)

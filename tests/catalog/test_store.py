@@ -2,16 +2,19 @@ from __future__ import annotations
 
 import gc
 import time
+from pathlib import Path
 
 import pytest
 from sqlalchemy import text
 
+from tests.catalog.given import Given
+from tests.postgres import Postgres
 from trickle.algebra.names import TableName
 from trickle.catalog import Catalog, connections, file_url, relations, streams
 from trickle.errors import CatalogUnreachable, ConcurrentModification, InternalError, TrickleError, WarehouseMissing
 
 
-def test_a_catalog_is_made_once_and_found_again(empty_url, backend):
+def test_a_catalog_is_made_once_and_found_again(empty_url: str, backend: str) -> None:
     first = Catalog.open(empty_url)
     made = first.meta()
     first.close()
@@ -24,21 +27,21 @@ def test_a_catalog_is_made_once_and_found_again(empty_url, backend):
     assert made.created_at.tzinfo is not None
 
 
-def test_without_create_a_missing_catalog_is_an_error(empty_url):
+def test_without_create_a_missing_catalog_is_an_error(empty_url: str) -> None:
     for _ in range(2):
         with pytest.raises(WarehouseMissing) as caught:
             Catalog.open(empty_url, create=False)
     assert "trickle init" in str(caught.value.hint)
 
 
-def test_an_empty_file_is_no_catalog(tmp_path):
+def test_an_empty_file_is_no_catalog(tmp_path: Path) -> None:
     (tmp_path / "catalog.db").touch()
     with pytest.raises(WarehouseMissing):
         Catalog.open(file_url(tmp_path / "catalog.db"), create=False)
     Catalog.open(file_url(tmp_path / "catalog.db")).close()
 
 
-def test_any_path_can_hold_a_catalog(tmp_path):
+def test_any_path_can_hold_a_catalog(tmp_path: Path) -> None:
     folder = tmp_path / "50% off? #1 'ü' @:x"
     folder.mkdir()
     Catalog.open(file_url(folder / "catalog.db")).close()
@@ -46,7 +49,7 @@ def test_any_path_can_hold_a_catalog(tmp_path):
     Catalog.open(file_url(folder / "catalog.db"), create=False).close()
 
 
-def test_a_failed_write_leaves_nothing(catalog, given):
+def test_a_failed_write_leaves_nothing(catalog: Catalog, given: Given) -> None:
     with pytest.raises(ZeroDivisionError), catalog.write() as tx:
         given.table(tx, "orders")
         raise ZeroDivisionError
@@ -54,7 +57,7 @@ def test_a_failed_write_leaves_nothing(catalog, given):
         assert relations.listing(tx) == []
 
 
-def test_a_reader_sees_one_moment(catalog, given):
+def test_a_reader_sees_one_moment(catalog: Catalog, given: Given) -> None:
     """A unit of two tables changes while a reader is half-way through it."""
     with catalog.write() as tx:
         a, b = (given.stream(tx, name).relation.id for name in "ab")
@@ -70,14 +73,14 @@ def test_a_reader_sees_one_moment(catalog, given):
         assert [table.version for table in streams.listing(reader)] == [1, 1]
 
 
-def test_a_reader_does_not_wait_for_a_writer(catalog, given):
+def test_a_reader_does_not_wait_for_a_writer(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         given.table(tx, "orders")
         with catalog.read() as reader:
             assert relations.listing(reader) == []
 
 
-def test_a_reader_cannot_write(catalog, given):
+def test_a_reader_cannot_write(catalog: Catalog, given: Given) -> None:
     with pytest.raises(InternalError, match="read transaction"), catalog.read() as tx:
         given.table(tx, "orders")
     # The same connection writes again afterwards.
@@ -85,7 +88,7 @@ def test_a_reader_cannot_write(catalog, given):
         given.table(tx, "orders")
 
 
-def test_a_transaction_reads_its_own_writes(catalog, given):
+def test_a_transaction_reads_its_own_writes(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         table = given.table(tx, "orders", comment="a")
         held = relations.by_id(tx, table.id)
@@ -93,14 +96,14 @@ def test_a_transaction_reads_its_own_writes(catalog, given):
         assert (held.comment, relations.by_id(tx, table.id).comment) == ("a", "b")
 
 
-def test_a_row_that_points_nowhere_is_a_conflict(catalog, given):
+def test_a_row_that_points_nowhere_is_a_conflict(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         given.stream(tx, "total")
     with pytest.raises(ConcurrentModification), catalog.write() as tx:
         tx.execute(text(f"UPDATE {prefix(catalog)}stream_tables SET relation_id = 999"))
 
 
-def test_a_broken_rule_is_a_defect(catalog, given):
+def test_a_broken_rule_is_a_defect(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         given.stream(tx, "total")
     for wrong in ("status = 'ODD'", "refresh_number = -1", "nonsense = 1"):
@@ -112,7 +115,7 @@ def prefix(catalog: Catalog) -> str:
     return "" if catalog.backend == "sqlite" else "trickle."
 
 
-def test_a_writer_gives_up_on_one_that_hangs(url, given, monkeypatch):
+def test_a_writer_gives_up_on_one_that_hangs(url: str, given: Given, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "LOCK_SECONDS", 0.2)
     catalog, other = Catalog.open(url), Catalog.open(url)
     with catalog.write() as tx:
@@ -128,7 +131,7 @@ def test_a_writer_gives_up_on_one_that_hangs(url, given, monkeypatch):
     other.close()
 
 
-def test_a_file_that_is_no_database(tmp_path):
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     path = tmp_path / "catalog.db"
     path.write_bytes(b"not a database" * 100)
     with pytest.raises(CatalogUnreachable):
@@ -136,7 +139,7 @@ def test_a_file_that_is_no_database(tmp_path):
     assert path.read_bytes() == b"not a database" * 100
 
 
-def test_a_folder_that_is_not_there(tmp_path):
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(CatalogUnreachable):
         Catalog.open(file_url(tmp_path / "missing" / "catalog.db"))
     assert not (tmp_path / "missing").exists()
@@ -146,7 +149,7 @@ SECRET = "hunter2"
 
 
 @pytest.mark.parametrize("case", ["no server", "wrong password", "wrong parameter", "no database", "no role"])
-def test_an_unreachable_server_is_named_without_the_password(postgres, locked_role, case):
+def test_an_unreachable_server_is_named_without_the_password(postgres: Postgres, locked_role: str, case: str) -> None:
     url = {
         "no server": postgres.url("postgres", password=SECRET, port=1),
         "wrong password": postgres.url("postgres", user=locked_role, password=SECRET),
@@ -179,13 +182,13 @@ def locked_role(postgres) -> str:
     return "locked"
 
 
-def test_a_role_that_may_not_create_a_schema(postgres, locked_role):
+def test_a_role_that_may_not_create_a_schema(postgres: Postgres, locked_role: str) -> None:
     with pytest.raises(CatalogUnreachable) as caught, postgres.database() as url:
         Catalog.open(url.replace("postgres@", f"{locked_role}:right@"))
     assert "permission denied" in str(caught.value.detail)
 
 
-def test_a_connection_that_dies_is_transient(postgres, postgres_url, given):
+def test_a_connection_that_dies_is_transient(postgres: Postgres, postgres_url: str, given: Given) -> None:
     catalog = Catalog.open(postgres_url)
     with pytest.raises(CatalogUnreachable), catalog.write() as tx:
         given.table(tx, "orders")
@@ -205,7 +208,7 @@ def test_a_connection_that_dies_is_transient(postgres, postgres_url, given):
     catalog.close()
 
 
-def test_no_statement_is_prepared(postgres_url):
+def test_no_statement_is_prepared(postgres_url: str) -> None:
     """A pooler in transaction mode hands the next transaction to another backend."""
     catalog = Catalog.open(postgres_url)
     for _ in range(20):
@@ -215,7 +218,7 @@ def test_no_statement_is_prepared(postgres_url):
     catalog.close()
 
 
-def test_isolation_of_both_kinds_of_transaction(postgres_url):
+def test_isolation_of_both_kinds_of_transaction(postgres_url: str) -> None:
     catalog = Catalog.open(postgres_url)
     shown = text("SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only')")
     for _ in range(2):
@@ -226,18 +229,19 @@ def test_isolation_of_both_kinds_of_transaction(postgres_url):
     catalog.close()
 
 
-def test_a_sqlite_catalog_survives_a_power_cut(sqlite_template, tmp_path):
+def test_a_sqlite_catalog_survives_a_power_cut(sqlite_template: Path, tmp_path: Path) -> None:
     """An intent must be on disk before the first Delta commit."""
     catalog = Catalog.open(file_url(sqlite_template))
     with catalog.write() as tx:
         pragmas = {
-            name: tx.execute(text(f"PRAGMA {name}")).scalar() for name in ("journal_mode", "synchronous", "foreign_keys")
+            name: tx.execute(text(f"PRAGMA {name}")).scalar()
+            for name in ("journal_mode", "synchronous", "foreign_keys")
         }
     catalog.close()
     assert pragmas == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
 
 
-def test_opening_and_using_a_catalog_is_quick(tmp_path, given):
+def test_opening_and_using_a_catalog_is_quick(tmp_path: Path, given: Given) -> None:
     url = file_url(tmp_path / "catalog.db")
     catalog = Catalog.open(url)
     with catalog.write() as tx:

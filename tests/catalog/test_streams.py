@@ -1,17 +1,15 @@
 from __future__ import annotations
 
+from datetime import datetime
+
 import pytest
 
-from trickle.algebra.names import TableName
-from trickle.catalog import Kind, RefreshMode, Status, relations, streams
+from tests.catalog.given import Given, named
+from trickle.catalog import Catalog, Kind, RefreshMode, Status, relations, streams
 from trickle.errors import ConcurrentModification, InternalError, ParseError, UnknownTable, WrongKind
 
 
-def named(*parts: str) -> TableName:
-    return TableName.of(parts)
-
-
-def test_a_new_stream_table_has_read_nothing_yet(catalog, given, now):
+def test_a_new_stream_table_has_read_nothing_yet(catalog: Catalog, given: Given, now: datetime) -> None:
     with catalog.write() as tx:
         added = given.stream(
             tx,
@@ -39,7 +37,7 @@ def test_a_new_stream_table_has_read_nothing_yet(catalog, given, now):
     assert found.options == {"tier": "hot", "partition_by": ["day"], "fuse_ceiling": 10**15, "append_only": True}
 
 
-def test_get_tells_a_missing_name_from_a_wrong_kind(catalog, given):
+def test_get_tells_a_missing_name_from_a_wrong_kind(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         given.table(tx, "orders")
         given.table(tx, "events", Kind.ATTACHED)
@@ -59,7 +57,7 @@ def test_get_tells_a_missing_name_from_a_wrong_kind(catalog, given):
         assert streams.find(tx, named("orders")) is None
 
 
-def test_update_changes_only_what_is_named(catalog, given):
+def test_update_changes_only_what_is_named(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         before = given.stream(tx, "total", options={"tier": "hot"})
         streams.update(
@@ -83,7 +81,7 @@ def test_update_changes_only_what_is_named(catalog, given):
     assert after.relation.updated_at == before.relation.updated_at
 
 
-def test_errors_are_counted_and_forgotten(catalog, given):
+def test_errors_are_counted_and_forgotten(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         table = given.stream(tx, "total").relation.id
         streams.update(tx, table, now=given.now, consecutive_errors=2, last_error="boom", last_error_at=given.now)
@@ -94,7 +92,7 @@ def test_errors_are_counted_and_forgotten(catalog, given):
     assert (healed.consecutive_errors, healed.last_error, healed.last_error_at) == (0, None, None)
 
 
-def test_a_new_query_is_the_relations_query_too(catalog, given):
+def test_a_new_query_is_the_relations_query_too(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         table = given.stream(tx, "total").relation.id
         streams.update(tx, table, now=given.later(1), query="SELECT 2", options={"tier": "cold"})
@@ -103,7 +101,7 @@ def test_a_new_query_is_the_relations_query_too(catalog, given):
     assert after.relation.updated_at == given.later(1)
 
 
-def test_the_frontier_is_replaced_as_a_whole(catalog, given):
+def test_the_frontier_is_replaced_as_a_whole(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         a, b = given.table(tx, "a"), given.table(tx, "b")
         total = given.stream(tx, "total", reads=[a, b]).relation.id
@@ -119,7 +117,7 @@ def test_the_frontier_is_replaced_as_a_whole(catalog, given):
         }
 
 
-def test_a_stream_table_goes_with_its_relation(catalog, given):
+def test_a_stream_table_goes_with_its_relation(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         orders = given.table(tx, "orders")
         total = given.stream(tx, "total", reads=[orders]).relation
@@ -135,7 +133,7 @@ def test_a_stream_table_goes_with_its_relation(catalog, given):
                 act()
 
 
-def test_a_frontier_on_a_source_that_is_gone_is_a_conflict(catalog, given):
+def test_a_frontier_on_a_source_that_is_gone_is_a_conflict(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         total = given.stream(tx, "total").relation.id
     with pytest.raises(ConcurrentModification), catalog.write() as tx:
@@ -144,7 +142,7 @@ def test_a_frontier_on_a_source_that_is_gone_is_a_conflict(catalog, given):
         assert streams.by_id(tx, total).frontier == {}
 
 
-def test_texts_of_any_size_and_kind_come_back(catalog, given):
+def test_texts_of_any_size_and_kind_come_back(catalog: Catalog, given: Given) -> None:
     query = "SELECT '" + "🦆 it's \\ % :x \u2028\n\t" * 60_000 + "'"
     options = {"description": "half a pair \ud800, a nul \x00", "nested": {"a": [1, 2.5, None, True]}}
     with catalog.write() as tx:
@@ -157,24 +155,24 @@ def test_texts_of_any_size_and_kind_come_back(catalog, given):
 
 
 @pytest.mark.parametrize("bad", ["SELECT '\x00'", "SELECT '\udc00'"])
-def test_a_query_that_no_database_can_keep_is_refused(catalog, given, bad):
+def test_a_query_that_no_database_can_keep_is_refused(catalog: Catalog, given: Given, bad: str) -> None:
     with catalog.write() as tx, pytest.raises(ParseError, match="cannot be stored"):
         given.stream(tx, "total", query=bad)
 
 
-def test_error_texts_keep_all_but_what_cannot_be_stored(catalog, given):
+def test_error_texts_keep_all_but_what_cannot_be_stored(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         table = given.stream(tx, "total").relation.id
         streams.update(tx, table, now=given.now, last_error="bad byte \x00 and \ud800 in 'x'")
         assert streams.by_id(tx, table).last_error == "bad byte \ufffd and \ufffd in 'x'"
 
 
-def test_a_time_without_a_zone_is_a_defect(catalog, given):
+def test_a_time_without_a_zone_is_a_defect(catalog: Catalog, given: Given) -> None:
     with pytest.raises(InternalError, match="time zone"), catalog.write() as tx:
         given.stream(tx, "total", now=given.now.replace(tzinfo=None))
 
 
-def test_what_is_no_json_is_not_stored(catalog, given):
+def test_what_is_no_json_is_not_stored(catalog: Catalog, given: Given) -> None:
     with pytest.raises((InternalError, ValueError), match="JSON"), catalog.write() as tx:
         given.stream(tx, "total", options={"ratio": float("nan")})
     with catalog.read() as tx:

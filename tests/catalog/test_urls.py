@@ -7,7 +7,7 @@ from trickle.errors import InvalidOption
 
 
 @pytest.mark.parametrize(
-    ("given", "driver", "backend"),
+    "given, driver, backend",
     [
         ("sqlite:////w/catalog.db", "sqlite+pysqlite", "sqlite"),
         ("postgresql://h/d", "postgresql+psycopg", "postgresql"),
@@ -15,7 +15,7 @@ from trickle.errors import InvalidOption
         ("postgresql+psycopg://h/d", "postgresql+psycopg", "postgresql"),
     ],
 )
-def test_the_driver_is_filled_in(given, driver, backend):
+def test_the_driver_is_filled_in(given: str, driver: str, backend: str) -> None:
     parsed = urls.parse(given)
     assert (parsed.drivername, urls.backend(parsed)) == (driver, backend)
 
@@ -24,7 +24,7 @@ def test_the_driver_is_filled_in(given, driver, backend):
     "bad",
     ["", "warehouse", "mysql://u:hunter2@h/d", "postgresql://u:hunter2@h:port/d", "sqlite://", "sqlite:///:memory:"],
 )
-def test_what_is_no_catalog_url_is_refused_without_repeating_a_password(bad):
+def test_what_is_no_catalog_url_is_refused_without_repeating_a_password(bad: str) -> None:
     with pytest.raises(InvalidOption) as caught:
         urls.parse(bad)
     assert "hunter2" not in str(caught.value)
@@ -39,7 +39,7 @@ def test_what_is_no_catalog_url_is_refused_without_repeating_a_password(bad):
         "postgresql://ada:hunter2@db:5432/wh?sslmode=require",
     ],
 )
-def test_no_password_is_shown(url):
+def test_no_password_is_shown(url: str) -> None:
     shown = urls.shown(urls.parse(url))
     assert "hunter2" not in shown
     assert shown.startswith("postgresql://ada")

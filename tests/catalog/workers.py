@@ -99,6 +99,5 @@ if __name__ == "__main__":
     for line in sys.stdin:
         try:
             work(*json.loads(line))
-        except Exception:
-            # The test shows it; the process stays for the next one.
+        except Exception:  # noqa: BLE001  (the test shows it; the process stays for the next one)
             say(failed=traceback.format_exc())

@@ -58,7 +58,9 @@ def blocks(page: Path) -> list[Block]:
             case language if language in FOR_PEOPLE:
                 expecting = False
             case other:
-                raise AssertionError(f"{where}: a block says {other!r}; it must be one of {(*RUN, *FOR_PEOPLE, OUTPUT)}")
+                raise AssertionError(
+                    f"{where}: a block says {other!r}; it must be one of {(*RUN, *FOR_PEOPLE, OUTPUT)}"
+                )
     return found
 
 

@@ -31,7 +31,7 @@ def test_what_a_block_prints_is_compared() -> None:
     reader = Reader()
     reader.run(Block(Path("p.md"), 1, "python", "x = 41\nprint('took', 12, 'ms')\n", "took ... ms\n"))
     reader.run(Block(Path("p.md"), 5, "python", "print(x + 1)\n", "42\n"))
-    with pytest.raises(AssertionError, match="p.md:9 shows"):
+    with pytest.raises(AssertionError, match=r"p\.md:9 shows"):
         reader.run(Block(Path("p.md"), 9, "python", "print(x)\n", "42\n"))
 
 

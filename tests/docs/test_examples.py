@@ -25,7 +25,7 @@ def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reque
         monkeypatch.delenv(name)
     # The pages connect as a reader would; the session of the test run is the one they get.
     engine: Engine = request.getfixturevalue("engine")
-    assert engine.spark
+    engine.sql("SELECT 1")
     reader = Reader()
     try:
         for block in found:

@@ -48,7 +48,7 @@ def test_threads_that_start_together_get_one_session(engine: Engine) -> None:
 
 
 def test_another_master_in_the_same_process_is_refused(engine: Engine) -> None:
-    assert engine.spark
+    _ = engine.spark
     with pytest.raises(SparkUnavailable, match=r"runs Spark on local\[2\] already"):
         _ = Engine.open("local[1]").spark
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from pathlib import Path
@@ -165,7 +166,7 @@ def test_trap_a_new_deletion_vector_is_a_change_of_its_rows(engine: Engine, fore
     (stored,) = stored_vectors(table.root, [1, 3, 4])
     vectors: list[Any] = [None, inline_vector([1]), stored, inline_vector([0]), None]
     table.commit(add(table.write("p=1/a.parquet", {"id": [0, 1, 2, 3, 4]}), rows=5, partition={"p": "k"}))
-    for before, after in zip(vectors, vectors[1:], strict=False):
+    for before, after in itertools.pairwise(vectors):
         table.commit(
             remove("p=1/a.parquet", vector=before), add("p=1/a.parquet", rows=5, partition={"p": "k"}, vector=after)
         )
@@ -384,7 +385,7 @@ def weighted(engine: Engine, text: str) -> DataFrame:
 
 @pytest.mark.portable
 @pytest.mark.parametrize(
-    ("value", "same"),
+    "value, same",
     [
         ("CAST(NULL AS INT)", "CAST(NULL AS INT)"),
         ("double('NaN')", "double('NaN')"),
@@ -409,7 +410,7 @@ def test_equal_rows_cancel_whatever_their_type(engine: Engine, value: str, same:
 
 
 @pytest.mark.parametrize(
-    ("left", "right"),
+    "left, right",
     [
         ("CAST(NULL AS STRING)", "''"),
         ("map('a', 1)", "map('a', CAST(NULL AS INT))"),

@@ -66,9 +66,17 @@ def test_what_cannot_be_stored_leaves_nothing_behind(tmp_path: Path) -> None:
     place = Location.of(tmp_path / "t")
     with pytest.raises(UnsupportedTable):
         create(place, StructType([StructField("i", CalendarIntervalType())]))
-    with pytest.raises(InvalidOption, match="cannot be made"):
+    with pytest.raises(InvalidOption, match="a number of commits, not 'often'"):
         create(place, NUMBERS, properties={"delta.checkpointInterval": "often"})
+    with pytest.raises(InvalidOption, match="cannot be set"):
+        create(place, NUMBERS, properties={"delta.columnMapping.mode": "name"})
     assert not exists(place)
+
+
+def test_a_table_with_timestamps_without_zone_needs_that_feature_and_no_other(tmp_path: Path) -> None:
+    properties = {"delta.appendOnly": "true", "delta.logRetentionDuration": "interval 30 days"}
+    create(Location.of(tmp_path / "t"), shape("n timestamp_ntz"), properties=properties)
+    assert DeltaTable(tmp_path / "t").protocol().reader_features == ["timestampNtz"]
 
 
 def test_a_dropped_table_is_gone_with_its_files_and_can_be_made_again(tmp_path: Path) -> None:

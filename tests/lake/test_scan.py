@@ -72,7 +72,7 @@ TYPED: dict[str, tuple[pa.DataType, list[Any]]] = {
         pa.timestamp("us", "UTC"),
         [dt.datetime(2024, 2, 29, 12, 0, 0, 123456, dt.UTC), dt.datetime(1969, 12, 31, tzinfo=dt.UTC), None],
     ),
-    "timestampNtz": (pa.timestamp("us"), [dt.datetime(2024, 2, 29, 12, 0, 0, 123456), None]),  # noqa: DTZ001
+    "timestampNtz": (pa.timestamp("us"), [dt.datetime(2024, 2, 29, 12, 0, 0, 123456), None]),
 }
 
 
@@ -100,7 +100,7 @@ SPELLINGS = [
     ("timestamp", "2024-02-29T12:00:00.123456Z", dt.datetime(2024, 2, 29, 12, 0, 0, 123_456, dt.UTC)),
     ("timestamp", "2024-02-29T12:00:00+02:00", dt.datetime(2024, 2, 29, 10, tzinfo=dt.UTC)),
     ("timestamp", "2024-02-29", dt.datetime(2024, 2, 29, tzinfo=dt.UTC)),
-    ("timestamp_ntz", "2024-02-29 12:00:00.000001", dt.datetime(2024, 2, 29, 12, 0, 0, 1)),  # noqa: DTZ001
+    ("timestamp_ntz", "2024-02-29 12:00:00.000001", dt.datetime(2024, 2, 29, 12, 0, 0, 1)),
     ("binary", "\x01\x02", b"\x01\x02"),
     ("boolean", "TRUE", True),
     ("decimal(10,2)", "1E+2", Decimal("100.00")),
@@ -111,7 +111,7 @@ SPELLINGS = [
 ]
 
 
-@pytest.mark.parametrize(("type_name", "text", "value"), SPELLINGS)
+@pytest.mark.parametrize("type_name, text, value", SPELLINGS)
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
 def test_the_spellings_of_the_protocol(
     engine: Engine, foreign: MakeForeign, type_name: str, text: str, value: object, zone: str
@@ -132,7 +132,7 @@ def test_the_spellings_of_the_protocol(
 
 
 @pytest.mark.parametrize(
-    ("type_name", "text"),
+    "type_name, text",
     [
         ("integer", "x"),
         ("date", "tomorrow"),
@@ -211,7 +211,7 @@ def test_every_type_is_read(engine: Engine, tmp_path: Path) -> None:
             "b": pa.array([b"\x00", None]),
             "d": pa.array([Decimal("1.10"), None], pa.decimal128(10, 2)),
             "t": pa.array([dt.datetime(2024, 1, 1, 0, 0, 0, 1, dt.UTC), None], pa.timestamp("us", "UTC")),
-            "n": pa.array([dt.datetime(2024, 1, 1, 0, 0, 0, 1), None], pa.timestamp("us")),  # noqa: DTZ001
+            "n": pa.array([dt.datetime(2024, 1, 1, 0, 0, 0, 1), None], pa.timestamp("us")),
             "m": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int32())),
             "s": pa.array([{"x": [{"y": 1}]}, None], pa.struct({"x": pa.list_(pa.struct({"y": pa.int64()}))})),
         }

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import operator
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -51,7 +53,7 @@ LONGS = table_of(LongType(), file_with(0, 9), file_with(10, 19), file_with(20, 2
 
 
 @pytest.mark.parametrize(
-    ("op", "value", "kept"),
+    "op, value, kept",
     [
         ("=", 10, [1]),
         ("=", 9, [0]),
@@ -197,14 +199,14 @@ def test_partition_values_are_exact(foreign: MakeForeign) -> None:
 def test_no_file_with_a_matching_row_is_ever_left_out(
     contents: list[list[str | None]], op: str, value: str, cut: int
 ) -> None:
-    compare = {
-        "=": lambda x: x == value,
-        "<=>": lambda x: x == value,
-        "<": lambda x: x < value,
-        "<=": lambda x: x <= value,
-        ">": lambda x: x > value,
-        ">=": lambda x: x >= value,
-    }[op]
+    compare: dict[str, Callable[[str, str], bool]] = {
+        "=": operator.eq,
+        "<=>": operator.eq,
+        "<": operator.lt,
+        "<=": operator.le,
+        ">": operator.gt,
+        ">=": operator.ge,
+    }
     files = []
     for number, rows in enumerate(contents):
         known = [row for row in rows if row is not None]
@@ -212,5 +214,7 @@ def test_no_file_with_a_matching_row_is_ever_left_out(
         file = file_with(low, high, nulls=len(rows) - len(known), rows=len(rows))
         files.append(DataFile(**{**vars(file), "path": str(number)}))
     kept = {file.path for file in prune(table_of(StringType(), *files), [("c", op, value)])}
-    must = {str(n) for n, rows in enumerate(contents) if any(row is not None and compare(row) for row in rows)}
+    must = {
+        str(n) for n, rows in enumerate(contents) if any(row is not None and compare[op](row, value) for row in rows)
+    }
     assert must <= kept

@@ -49,7 +49,8 @@ def test_a_snapshot_tells_what_deltalake_tells(tmp_path: Path) -> None:
     assert by_partition["y"].nulls == {"id": 1}
 
 
-def test_every_version_of_a_long_log_is_replayed_as_deltalake_does(tmp_path: Path) -> None:
+@pytest.mark.parametrize("backwards", [False, True], ids=["one from the other", "each by itself"])
+def test_every_version_of_a_long_log_is_replayed_as_deltalake_does(tmp_path: Path, backwards: bool) -> None:
     append(tmp_path, 12)
     theirs = DeltaTable(tmp_path)
     theirs.delete("id < 3")
@@ -57,7 +58,8 @@ def test_every_version_of_a_long_log_is_replayed_as_deltalake_does(tmp_path: Pat
     append(tmp_path, 3)
     DeltaTable(tmp_path).optimize.compact()
     location = Location.of(tmp_path)
-    for version in range(latest_version(location) + 1):
+    versions = range(latest_version(location) + 1)
+    for version in reversed(versions) if backwards else versions:
         assert paths(location, version) == paths_by_deltalake(tmp_path, version)
 
 
@@ -290,6 +292,28 @@ def test_a_known_version_that_was_cleaned_up_is_no_obstacle(tmp_path: Path) -> N
     for version in range(5):
         (tmp_path / "_delta_log" / f"{version:020d}.json").unlink()
     assert latest_version(Location.of(tmp_path), 2) == 4
+
+
+def test_what_others_commit_in_between_is_seen_at_once(tmp_path: Path) -> None:
+    location = Location.of(tmp_path)
+    for _ in range(3):
+        append(tmp_path, 2)
+        assert paths(location) == paths_by_deltalake(tmp_path)
+    DeltaTable(tmp_path).delete()
+    assert paths(location) == set()
+    assert len(paths(location, 5)) == 6
+
+
+def test_a_remembered_version_that_was_cleaned_up_is_lost_all_the_same(tmp_path: Path) -> None:
+    append(tmp_path, 5)
+    location = Location.of(tmp_path)
+    assert len(paths(location, 2)) == 3
+    DeltaTable(tmp_path).create_checkpoint()
+    for version in range(4):
+        (tmp_path / "_delta_log" / f"{version:020d}.json").unlink()
+    with pytest.raises(HistoryLost, match="version 2"):
+        open_snapshot(location, 2)
+    assert len(paths(location)) == 5
 
 
 def test_a_table_made_anew_in_the_same_place_is_seen_at_once(tmp_path: Path) -> None:

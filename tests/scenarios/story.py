@@ -23,7 +23,8 @@ Row = tuple[Any, ...]
 
 def plain(frame: DataFrame) -> list[Row]:
     """The rows of a DataFrame as tuples, in an order of their own."""
-    return sorted((tuple(row.values()) for row in frame.toArrow().to_pylist()), key=_order)
+    columns = [column.to_pylist() for column in frame.toArrow().columns]
+    return sorted(zip(*columns, strict=True), key=_order)
 
 
 def _order(row: Row) -> list[tuple[bool, Any]]:
@@ -97,7 +98,8 @@ def version_of(t: Trickle, name: str) -> int:
 
 
 def inventory(t: Trickle) -> tuple[list[str], list[object]]:
-    """Every folder and file of the warehouse, and every relation: equal before and after means nothing was done."""
+    """Every table's folder and files, and every relation: equal before and after means that nothing was done."""
     root = Path(t.warehouse.root.uri)
-    files = sorted(str(path.relative_to(root)) for path in root.rglob("*") if not path.name.startswith("trickle.db"))
-    return files, [*t.tables(), *t.dependencies(), *t.settings()]
+    tables = root.glob("*/*")
+    files = (path for path in root.glob("*/**/*") if path.is_file())
+    return sorted(str(path.relative_to(root)) for path in {*tables, *files}), [*t.tables(), *t.dependencies(), *t.settings()]

@@ -170,7 +170,7 @@ def test_a_view_is_replaced_unless_that_breaks_what_reads_it(t: Trickle) -> None
     t.sql("CREATE TABLE a (x INT); INSERT INTO a VALUES (1)")
     t.sql("CREATE VIEW low AS SELECT x FROM a; CREATE VIEW high AS SELECT x FROM low")
     refused(t, "CREATE OR REPLACE VIEW low AS SELECT x AS z FROM a", DependentsExist, "view high depends on it")
-    refused(t, "CREATE OR REPLACE VIEW low AS SELECT * FROM high", CycleError, "view low would read itself")
+    refused(t, "CREATE OR REPLACE VIEW low AS SELECT * FROM high", CycleError, "low would depend on itself")
     t.sql("CREATE OR REPLACE VIEW low AS SELECT x + 1 AS x, 'more' AS y FROM a")
     assert contents(t, "high") == [(2,)]
 

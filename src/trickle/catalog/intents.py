@@ -20,12 +20,12 @@ from trickle.catalog.records import Intent, IntentMember
 from trickle.errors import ConcurrentModification, InternalError
 
 
-def add(tx: Session, members: Iterable[IntentMember], now: datetime, id: str | None = None) -> Intent:
+def add(tx: Session, members: Iterable[IntentMember], now: datetime, intent_id: str | None = None) -> Intent:
     """Write an intent; ConcurrentModification when one of its tables is in another."""
     unit = tuple(sorted(members, key=lambda member: member.position))
     if not unit:
         raise InternalError("an intent without members")
-    intent = Intent(id or uuid.uuid4().hex, now, unit)
+    intent = Intent(intent_id or uuid.uuid4().hex, now, unit)
     with unique_or(tx, _held):
         tx.execute(insert(IntentRow).values(id=intent.id, created_at=now))
         # In one order for everybody, so that overlapping units wait for each other and do not deadlock.

@@ -7,7 +7,7 @@ import uuid
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from sqlalchemy import Connection, inspect, text, update
+from sqlalchemy import Connection, text, update
 
 from trickle.catalog.models import MetaRow
 from trickle.catalog.upsert import insert_into
@@ -36,26 +36,34 @@ def code_version() -> str:
 
 def stored_revision(connection: Connection) -> str | None:
     """The revision of the catalog, or None where there is none yet."""
-    if connection.dialect.name == "sqlite":
-        exists = connection.execute(
-            text("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = :name"), {"name": VERSION_TABLE}
-        )
-        table = VERSION_TABLE
-    else:
-        table = f"{POSTGRES_SCHEMA}.{VERSION_TABLE}"
-        exists = connection.execute(text("SELECT to_regclass(:name)"), {"name": table})
-    if exists.scalar() is None:
+    if VERSION_TABLE not in _tables(connection):
         return None
-    revision: str | None = connection.execute(text(f"SELECT version_num FROM {table}")).scalar()
+    revision: str | None = connection.execute(
+        text(f"SELECT version_num FROM {_prefix(connection)}{VERSION_TABLE}")
+    ).scalar()
     return revision
+
+
+def _prefix(connection: Connection) -> str:
+    return "" if connection.dialect.name == "sqlite" else f"{POSTGRES_SCHEMA}."
+
+
+def _tables(connection: Connection) -> set[str]:
+    # Not to_regclass and its kin: a backend that saw no schema answers from memory until it next locks a relation,
+    # so one that waited for another's migration would not see it.
+    listed = (
+        "SELECT name FROM sqlite_master WHERE type = 'table'"
+        if connection.dialect.name == "sqlite"
+        else f"SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = '{POSTGRES_SCHEMA}'"
+    )
+    return set(connection.execute(text(listed)).scalars())
 
 
 def check_known(connection: Connection, revision: str | None, shown: str) -> None:
     """Refuse a catalog of a newer Trickle, and a database that belongs to something else."""
     if revision in REVISIONS:
         return
-    schema = None if connection.dialect.name == "sqlite" else POSTGRES_SCHEMA
-    tables = set(inspect(connection).get_table_names(schema=schema)) - {VERSION_TABLE}
+    tables = _tables(connection) - {VERSION_TABLE}
     if revision is None and not tables:
         return
     if revision is None or "meta" not in tables:
@@ -64,8 +72,7 @@ def check_known(connection: Connection, revision: str | None, shown: str) -> Non
             detail="its tables: " + ", ".join(sorted(tables)[:5]),
             hint="give the catalog a database of its own",
         )
-    prefix = "" if schema is None else f"{schema}."
-    writer = connection.execute(text(f"SELECT migrated_by FROM {prefix}meta")).scalar()
+    writer = connection.execute(text(f"SELECT migrated_by FROM {_prefix(connection)}meta")).scalar()
     raise NewerWarehouse(
         "the warehouse was written by a newer version of Trickle",
         detail=f"its catalog has revision {revision}, written by trickle {writer}; this is trickle {code_version()}",
@@ -81,8 +88,8 @@ def lock(connection: Connection) -> None:
 
 def upgrade(connection: Connection) -> None:
     """Run the migrations inside the connection's transaction and note who did it."""
-    from alembic import command
-    from alembic.config import Config
+    from alembic import command  # noqa: PLC0415  (half a second that a catalog of this version does not need)
+    from alembic.config import Config  # noqa: PLC0415
 
     config = Config()
     config.set_main_option("script_location", "trickle.catalog:migrations")
@@ -99,7 +106,8 @@ def upgrade(connection: Connection) -> None:
 
 def _enter_schema(connection: Connection) -> None:
     # CREATE SCHEMA IF NOT EXISTS asks for the privilege even when the schema is there.
-    if connection.execute(text("SELECT to_regnamespace(:name)"), {"name": POSTGRES_SCHEMA}).scalar() is None:
+    found = text("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = :name")
+    if connection.execute(found, {"name": POSTGRES_SCHEMA}).scalar() is None:
         connection.execute(text(f"CREATE SCHEMA {POSTGRES_SCHEMA}"))
     connection.execute(text(f"SET LOCAL search_path TO {POSTGRES_SCHEMA}"))
 

@@ -14,7 +14,7 @@ from trickle.catalog.upsert import insert_into
 def stored(tx: Session) -> dict[str, str]:
     """All stored settings by name."""
     rows = tx.execute(select(SettingRow.name, SettingRow.value).order_by(SettingRow.name))
-    return {name: value for name, value in rows}
+    return {row.name: row.value for row in rows}
 
 
 def put(tx: Session, name: str, value: str, now: datetime) -> None:

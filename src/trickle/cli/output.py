@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn, TypeVar, assert_never
 
 from rich import box
-from rich.console import Console
+from rich.cells import cell_len
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
@@ -23,7 +24,8 @@ BROKEN_PIPE = 141
 """The exit code of a program that SIGPIPE ends, as shells count it."""
 
 _READABLE_WIDTH = 8
-_UNLIMITED = 1_000_000
+_GAP = 3
+_UNLIMITED = 2**31
 
 
 class _Console(Console):
@@ -42,17 +44,26 @@ def leave_quietly() -> NoReturn:
 def show(session: Session, shown: Shown) -> None:
     """Print a result as the session wants it."""
     if session.as_json:
-        print_json(shown.as_json())
-        if isinstance(shown, Page) and shown.more:
-            note(f"only the first {len(shown.rows)} rows are printed; --limit 0 prints all")
+        show_document([shown])
         return
     match shown:
         case Page():
             _print_page(shown)
+            count = f"{len(shown.rows)} row{'' if len(shown.rows) == 1 else 's'}"
+            print_line(f"first {count}, there are more: --limit 0 shows all" if shown.more else count)
         case Record():
             print_line(shown.sentence)
         case _:
             assert_never(shown)
+
+
+def show_document(results: Sequence[Shown], *, array: bool = False) -> None:
+    """Print results as one JSON document: a single one as it is, several in an array."""
+    documents = [result.as_json() for result in results]
+    print_json(documents if array or len(documents) != 1 else documents[0])
+    for result in results:
+        if isinstance(result, Page) and result.more:
+            note(f"only the first {len(result.rows)} rows are printed; --limit 0 prints all")
 
 
 def show_rows(
@@ -65,7 +76,7 @@ def show_rows(
         print_line(empty)
     else:
         briefs = [brief(row) for row in rows]
-        _print_page(Page(tuple(briefs[0]), tuple(tuple(b.values()) for b in briefs)))
+        _print_page(Page(tuple(briefs[0]), tuple(tuple("" if v is None else v for v in b.values()) for b in briefs)))
 
 
 def print_json(document: object) -> None:
@@ -94,21 +105,36 @@ def _write(text: str) -> None:
 
 def _print_page(page: Page) -> None:
     terminal = sys.stdout.isatty()
-    console = _Console(width=None if terminal else _UNLIMITED, highlight=False, soft_wrap=False)
-    if terminal and len(page.columns) * _READABLE_WIDTH > console.width:
+    console = _Console(width=None if terminal else _UNLIMITED, highlight=False)
+    widths = _widths(page, console.width)
+    if widths is None:
         _print_records(console, page)
     else:
-        console.print(_table(page))
-    count = f"{len(page.rows)} row{'' if len(page.rows) == 1 else 's'}"
-    print_line(f"first {count}, there are more: --limit 0 shows all" if page.more else count)
+        console.print(_table(page, widths))
 
 
-def _table(page: Page) -> Table:
-    # On a terminal a long value is cut with an ellipsis; elsewhere there is room for everything.
+def _widths(page: Page, available: int) -> list[int] | None:
+    """A width for each column. Long text is cut where there is no room, numbers never are; None if it will not fit."""
+    columns = _columns(page)
+    natural = [
+        max(map(cell_len, [to_text(name), *map(to_text, values)]))
+        for name, values in zip(page.columns, columns, strict=True)
+    ]
+    whole = [_is_numeric(values) for values in columns]
+    for cap in range(min(max(natural, default=0), available), 0, -1):
+        widths = [width if keep else min(width, cap) for width, keep in zip(natural, whole, strict=True)]
+        if sum(widths) + _GAP * (len(widths) - 1) <= available:
+            return widths
+        if cap <= _READABLE_WIDTH:
+            break
+    return None
+
+
+def _table(page: Page, widths: Sequence[int]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-    for column, values in zip(page.columns, _columns(page), strict=True):
-        right = any(is_number(value) for value in values)
-        table.add_column(Text(to_text(column)), justify="right" if right else "left", no_wrap=True, overflow="ellipsis")
+    for name, values, width in zip(page.columns, _columns(page), widths, strict=True):
+        justify: JustifyMethod = "right" if _is_numeric(values) else "left"
+        table.add_column(Text(to_text(name)), justify=justify, width=width, no_wrap=True, overflow="ellipsis")
     for row in page.rows:
         table.add_row(*[_cell(value) for value in row])
     return table
@@ -126,6 +152,10 @@ def _print_records(console: Console, page: Page) -> None:
 
 def _columns(page: Page) -> list[tuple[object, ...]]:
     return list(zip(*page.rows, strict=True)) if page.rows else [()] * len(page.columns)
+
+
+def _is_numeric(values: Sequence[object]) -> bool:
+    return any(is_number(value) for value in values)
 
 
 def _cell(value: object) -> Text:

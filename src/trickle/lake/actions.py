@@ -11,6 +11,9 @@ from trickle.lake.datafile import DataFile
 
 Action = Mapping[str, Any]
 
+# Decimals must not pass through binary floating point.
+_STATISTICS = json.JSONDecoder(parse_float=Decimal)
+
 
 def parse_lines(content: bytes) -> list[dict[str, Any]]:
     """The actions of a JSON commit, one a line. Raises ValueError when a line is not an action."""
@@ -60,8 +63,7 @@ def _statistics(action: Action) -> Mapping[str, Any]:
     if not text:
         return action.get("stats_parsed") or {}
     try:
-        # Decimals must not pass through binary floating point.
-        found = json.loads(text, parse_float=Decimal)
+        found = _STATISTICS.decode(text)
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 from trickle.errors import DuplicateName, InvalidOption
 from trickle.lake.location import Location
 from trickle.lake.log import LOG_FOLDER, commit_path
+from trickle.lake.properties import check_properties
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.types import check_partition, delta_schema, storable
 
@@ -34,6 +35,7 @@ def create(
     """Make an empty table. DuplicateName when one is there already."""
     stored = storable(schema)
     columns = check_partition(stored, partition_by)
+    check_properties(properties or {})
     if exists(location):
         raise _taken(location)
     try:

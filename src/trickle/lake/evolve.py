@@ -38,6 +38,7 @@ from trickle.errors import (
 from trickle.lake.commit import HOOKS, check_writable, commit_properties, open_table
 from trickle.lake.location import Location
 from trickle.lake.prepared import UNCHANGED, Prepared, staging
+from trickle.lake.properties import check_properties
 from trickle.lake.scan import scan
 from trickle.lake.snapshot import Snapshot
 from trickle.lake.stage import Target, stage
@@ -75,6 +76,7 @@ def add_columns(snapshot: Snapshot, fields: Iterable[StructField]) -> int:
 
 def set_properties(snapshot: Snapshot, properties: Mapping[str, str]) -> int:
     """Set table properties. Returns the new version."""
+    check_properties(properties)
     table = open_table(snapshot.location, snapshot.version)
     features = table.protocol().reader_features
     if features:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pyarrow.fs as pafs
@@ -79,9 +80,7 @@ def commit_path(version: int) -> str:
 
 def listing(location: Location) -> LogListing:
     """List the log. UnknownTable when there is none."""
-    files, root = location.filesystem()
-    folder = f"{root}/{LOG_FOLDER}" if root else LOG_FOLDER
-    names = [info.base_name for info in files.get_file_info(pafs.FileSelector(folder, allow_not_found=True))]
+    names = _names(location)
     commits = frozenset(int(name[:20]) for name in names if _COMMIT_NAME.match(name))
     found = LogListing(location, commits, tuple(checkpoint.find(names)))
     if not found.commits and not found.checkpoints:
@@ -91,6 +90,15 @@ def listing(location: Location) -> LogListing:
             hint="check the path; a Delta table is a folder that holds a folder _delta_log",
         )
     return found
+
+
+def _names(location: Location) -> list[str]:
+    if location.is_local:
+        # Names alone: an Arrow listing also asks for the size of every file.
+        folder = Path(location.uri, LOG_FOLDER)
+        return [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+    files, _ = location.filesystem()
+    return [info.base_name for info in files.get_file_info(pafs.FileSelector(LOG_FOLDER, allow_not_found=True))]
 
 
 def read_actions(location: Location, versions: Sequence[int]) -> list[list[dict[str, Any]]]:

@@ -7,16 +7,15 @@ statistics of one file stay that file's own, deletion vectors keep their identit
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from pyspark.sql.types import StructType
 
 from trickle.errors import CorruptTable
-from trickle.lake import checkpoint, log, protocol
-from trickle.lake.actions import data_file, identity
+from trickle.lake import log, protocol
 from trickle.lake.datafile import DataFile
 from trickle.lake.location import Location
+from trickle.lake.replay import State, newest_known, state_at
 
 __all__ = ["DataFile", "Snapshot", "latest_version", "open_snapshot"]
 
@@ -36,41 +35,13 @@ class Snapshot:
     properties: Mapping[str, str]
 
 
-@dataclass
-class _State:
-    """What a replay has gathered so far."""
-
-    protocol: Mapping[str, Any] | None = None
-    metadata: Mapping[str, Any] | None = None
-    files: dict[tuple[str, str | None], Mapping[str, Any]] = field(default_factory=dict)
-
-    def apply(self, actions: list[dict[str, Any]]) -> None:
-        # The order inside a commit means nothing: a new vector adds the path that it also removes.
-        for action in actions:
-            if remove := action.get("remove"):
-                self.files.pop(identity(remove), None)
-        for action in actions:
-            if add := action.get("add"):
-                self.files[identity(add)] = add
-            self.protocol = action.get("protocol") or self.protocol
-            self.metadata = action.get("metaData") or self.metadata
-
-
 def open_snapshot(location: Location, version: int | None = None) -> Snapshot:
     """The table at a version, the newest by default.
 
     UnknownTable when there is no Delta table, HistoryLost when the version is gone, UnsupportedTable by feature.
     """
-    found = log.listing(location)
-    wanted = found.latest if version is None else version
-    base = found.base(wanted)
-    state = _State()
-    if base is not None:
-        state.apply(list(checkpoint.read(location.child(log.LOG_FOLDER), base)))
-    first = 0 if base is None else base.version + 1
-    for actions in log.read_actions(location, range(first, wanted + 1)):
-        state.apply(actions)
-    return _snapshot(location, wanted, state)
+    wanted = latest_version(location, newest_known(location)) if version is None else version
+    return _snapshot(location, wanted, state_at(location, wanted))
 
 
 def latest_version(location: Location, known: int | None = None) -> int:
@@ -82,7 +53,7 @@ def latest_version(location: Location, known: int | None = None) -> int:
     return log.listing(location).latest
 
 
-def _snapshot(location: Location, version: int, state: _State) -> Snapshot:
+def _snapshot(location: Location, version: int, state: State) -> Snapshot:
     if state.protocol is None or state.metadata is None:
         raise CorruptTable("the log names no protocol or no schema", detail=f"table at {location.uri}")
     protocol.check(location, state.protocol, state.metadata)
@@ -92,6 +63,6 @@ def _snapshot(location: Location, version: int, state: _State) -> Snapshot:
         table_id=state.metadata["id"],
         schema=log.parse_schema(location, state.metadata["schemaString"]),
         partition_by=tuple(state.metadata.get("partitionColumns") or ()),
-        files=tuple(data_file(add) for add in state.files.values()),
+        files=tuple(state.files.values()),
         properties=dict(state.metadata.get("configuration") or {}),
     )

@@ -102,7 +102,10 @@ def _read_runs(data: bytes, position: int, start: int, rows: array[int]) -> int:
 
 
 def _read_bits(data: bytes, position: int, start: int, rows: array[int]) -> int:
-    for offset, byte in enumerate(data[position : position + _BITS_SIZE]):
+    bits = data[position : position + _BITS_SIZE]
+    if len(bits) != _BITS_SIZE:
+        raise ValueError("the bitmap ends too early")
+    for offset, byte in enumerate(bits):
         if byte:
             rows.extend(start + 8 * offset + bit for bit in range(8) if byte >> bit & 1)
     return position + _BITS_SIZE

@@ -34,7 +34,8 @@ CLOCKS = frozenset(
 # Spark takes these for the function even without parentheses, unless there is such a column.
 _BARE_CLOCKS = frozenset(("current_date", "current_time", "current_timestamp", "localtimestamp"))
 # Spark reads these strings as moments when they are cast to a date or a timestamp.
-_MOMENTS = frozenset(("now", "today", "tomorrow", "yesterday"))
+_MOMENTS = (["now"], ["today"], ["tomorrow"], ["yesterday"])
+_TO_TIME = frozenset(("date", "timestamp", "timestamp_ltz", "timestamp_ntz", "to_date", "to_timestamp"))
 
 
 def _types(names: frozenset[str]) -> tuple[type[exp.Expr], ...]:
@@ -59,11 +60,11 @@ def facts_of(source: Source, root: exp.Expr) -> Facts:
     """Look once at every node of a query's tree."""
     volatile: set[str] = set()
     time_dependent = limit_without_order = table_sample = False
-    for node in root.walk():
+    for node in root.walk(prune=lambda node: isinstance(node, exp.Hint)):
         match node:
             case exp.Func() | exp.Column() | exp.Cast():
                 volatile.update(_volatile_names(source, node))
-                time_dependent = time_dependent or _reads_clock(node)
+                time_dependent = time_dependent or _reads_clock(source, node)
             case exp.TableSample():
                 table_sample = True
             case exp.Select() | exp.SetOperation() | exp.Subquery() | exp.Values():
@@ -81,28 +82,34 @@ def facts_of(source: Source, root: exp.Expr) -> Facts:
 
 def _volatile_names(source: Source, node: exp.Expr) -> Iterator[str]:
     if _is_call(node, VOLATILE, _VOLATILE_TYPES):
-        start, end = node.meta["start"], node.meta["end"]
-        yield source.text[start : end + 1].strip("`").lower()
+        yield _typed_name(source, node)
 
 
 def _is_call(node: exp.Expr, names: frozenset[str], types: tuple[type[exp.Expr], ...]) -> bool:
     return isinstance(node, types) or (isinstance(node, exp.Anonymous) and node.name.lower() in names)
 
 
-def _reads_clock(node: exp.Expr) -> bool:
+def _reads_clock(source: Source, node: exp.Expr) -> bool:
     match node:
         case exp.Cast():
-            value = node.this
-            if not node.to.is_type(*exp.DataType.TEMPORAL_TYPES):
-                return False
-            words = str(value.this).lower().split() if isinstance(value, exp.Literal) and value.is_string else []
-            return bool(words) and words[0] in _MOMENTS
+            return node.to.is_type(*exp.DataType.TEMPORAL_TYPES) and _is_moment(node.this)
         case exp.Func():
-            return _is_call(node, CLOCKS, _CLOCK_TYPES)
+            to_time = _typed_name(source, node) in _TO_TIME and any(map(_is_moment, node.iter_expressions()))
+            return to_time or _is_call(node, CLOCKS, _CLOCK_TYPES)
         case exp.Column():
             return len(node.parts) == 1 and node.name.lower() in _BARE_CLOCKS and not node.this.args.get("quoted")
         case _:
             return False
+
+
+def _is_moment(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and node.is_string and node.name.lower().split()[:1] in _MOMENTS
+
+
+def _typed_name(source: Source, node: exp.Expr) -> str:
+    """The name of a function as typed: sqlglot has one class for several names."""
+    start, end = node.meta.get("start"), node.meta.get("end")
+    return "" if start is None or end is None else source.text[start : end + 1].strip("`").lower()
 
 
 def _is_limited(node: exp.Expr) -> bool:

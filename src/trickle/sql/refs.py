@@ -119,6 +119,8 @@ class _Finder:
         stack: list[tuple[exp.Expr, _Ctes, _Scope]] = [(root, _Ctes({}, 0, None), scope)]
         while stack:
             node, ctes, scope = stack.pop()
+            if isinstance(node, exp.Hint):
+                continue  # sqlglot parses hints apart, with offsets of their own
             if isinstance(node, _NOT_IN_QUERIES) and not isinstance(node, exp.Query):
                 raise UnsupportedQuery(f"{node.key.upper()} is not supported inside a query")
             if isinstance(node, exp.Select):
@@ -153,7 +155,7 @@ class _Finder:
         alias = table.args.get("alias")
         called = alias.name if isinstance(alias, exp.TableAlias) else ""
         if isinstance(table.this, exp.Func):
-            _refuse_identifier_clause(table.this)
+            _refuse_hidden_name(table.this)
             scope.called[called.lower()] += 1
             return
         parts = self._parts(table)
@@ -240,9 +242,12 @@ class _Places:
         raise self._source.error(self._tokens[index].start, "the parenthesis is not closed")
 
 
-def _refuse_identifier_clause(function: exp.Func) -> None:
-    if function.name.lower() == "identifier":
-        raise UnsupportedQuery("IDENTIFIER(...) is not supported", hint="write the name of the table")
+def _refuse_hidden_name(function: exp.Func) -> None:
+    """IDENTIFIER('orders') and STREAM(orders) name tables in ways that cannot be bound."""
+    if function.name.lower() in ("identifier", "stream"):
+        raise UnsupportedQuery(
+            f"{function.name.upper()}(...) is not supported", hint="write the name of the table itself"
+        )
 
 
 def _table_name(parts: Sequence[exp.Identifier]) -> TableName:

@@ -115,8 +115,7 @@ def _rename_table(warehouse: Warehouse, relation: Relation, action: RenameTable)
         existing = relations.find(tx, action.new)
         if existing is not None:
             raise taken(existing)
-        readers = guard.dependents(tx, relation)
-        guard.refuse_drop(readers, relation, "DROP TABLE")
+        guard.refuse_rename(guard.dependents(tx, relation), relation)
         relations.update(tx, relation.id, now=warehouse.clock.now(), name=action.new)
     return Done(f"{relation.name} is now {action.new}")
 

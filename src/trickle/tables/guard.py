@@ -35,7 +35,7 @@ def protect(
         return
     if settings.block_source_ddl:
         raise DependentsExist(
-            f"cannot {what}: {_list(broken)} {'depends' if len(broken) == 1 else 'depend'} on it",
+            f"cannot {what}: {_depend(broken)} on it",
             hint="SET trickle.block_source_ddl = off, and the stream tables are rebuilt at their next refresh",
         )
     mark(tx, broken, now)
@@ -52,8 +52,17 @@ def refuse_drop(broken: Collection[Relation], relation: Relation, statement: str
     """Refuse to drop what others are built on."""
     if broken:
         raise DependentsExist(
-            f"cannot drop {relation.name}: {_list(broken)} {'depends' if len(broken) == 1 else 'depend'} on it",
+            f"cannot drop {relation.name}: {_depend(broken)} on it",
             hint=f"{statement} {relation.name} CASCADE drops them too",
+        )
+
+
+def refuse_rename(broken: Collection[Relation], relation: Relation) -> None:
+    """Refuse to rename what the queries of others name."""
+    if broken:
+        raise DependentsExist(
+            f"cannot rename {relation.name}: {_depend(broken)} on it",
+            hint="drop them, rename the table, and create them again",
         )
 
 
@@ -71,8 +80,9 @@ def refuse_cycle(tx: Session, name: TableName, own: Relation | None, sources: It
             raise CycleError(f"{name} would depend on itself", detail=" -> ".join(names))
 
 
-def _list(readers: Collection[Relation]) -> str:
-    return ", ".join(f"{_word(r)} {r.name}" for r in readers)
+def _depend(readers: Collection[Relation]) -> str:
+    named = ", ".join(f"{_word(reader)} {reader.name}" for reader in readers)
+    return f"{named} {'depends' if len(readers) == 1 else 'depend'}"
 
 
 def _word(relation: Relation) -> str:

@@ -74,10 +74,10 @@ def null_row(schema: StructType) -> str:
 def weighted_pairs(pairs: str) -> str:
     """Weighted rows from a query of old row ``o``, new row ``n`` (structs) and the old row's place.
 
-    A NULL struct gives no row. ``inline`` sees each pair once, so that a value like ``rand()`` is computed once.
+    A NULL struct gives no row. ``inline`` sees each pair once, so that a value like ``rand()`` is computed once. The
+    new row names the old one's file: it goes where the rest of that file goes.
     """
     minus = f"struct(o AS row, CAST(-1 AS BIGINT) AS {WEIGHT}, {FILE}, {ROW})"
-    nowhere = f"CAST(NULL AS STRING) AS {FILE}, CAST(NULL AS BIGINT) AS {ROW}"
-    plus = f"struct(n AS row, CAST(1 AS BIGINT) AS {WEIGHT}, {nowhere})"
+    plus = f"struct(n AS row, CAST(1 AS BIGINT) AS {WEIGHT}, {FILE}, CAST(NULL AS BIGINT) AS {ROW})"
     both = f"filter(array({minus}, {plus}), e -> e.row IS NOT NULL)"
     return f"SELECT row.*, {WEIGHT}, {FILE}, {ROW} FROM (SELECT inline({both}) FROM ({pairs}))"

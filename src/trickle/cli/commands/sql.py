@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from trickle.cli.arguments import DEFAULT_ROWS, STDIN, RowLimit, SqlFile, read_text
-from trickle.cli.output import print_json, show
+from trickle.cli.failures import StatementFailed
+from trickle.cli.output import show, show_document
 from trickle.cli.page import Shown
 from trickle.cli.session import Session
 
@@ -36,22 +37,21 @@ def _run(session: Session, text: str, limit: int) -> None:
     with session.connect() as t:
         results = run_text(t, text, limit)
         if session.as_json:
-            _show_document(session, results)
+            _show_document(results)
         else:
             for result in results:
                 show(session, result)
 
 
-def _show_document(session: Session, results: Iterable[Shown]) -> None:
-    """One JSON document: a single statement's result as it is, several in an array, also when a later one fails."""
+def _show_document(results: Iterable[Shown]) -> None:
+    """One JSON document, also when a later statement fails."""
     done: list[Shown] = []
     try:
         done.extend(results)
-    finally:
-        if len(done) == 1:
-            show(session, done[0])
-        else:
-            print_json([result.as_json() for result in done])
+    except StatementFailed:
+        show_document(done, array=True)
+        raise
+    show_document(done)
 
 
 def _talk(session: Session, limit: int) -> None:

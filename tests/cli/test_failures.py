@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from trickle.cli.failures import StatementFailed, problem_of, report
+from trickle.errors import CatalogUnreachable, ParseError, UnknownTable
+
+Told = pytest.CaptureFixture[str]
+WRONG = UnknownTable("no table is called ordres", detail="looked everywhere", hint="did you mean orders?")
+
+
+def test_an_error_is_told_in_lines(capsys: Told) -> None:
+    assert report(WRONG, as_json=False) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "error: no table is called ordres [UNKNOWN_TABLE]",
+        "detail: looked everywhere",
+        "hint: did you mean orders?",
+    ]
+
+
+def test_an_error_is_told_as_json(capsys: Told) -> None:
+    assert report(CatalogUnreachable("no answer"), as_json=True) == 4
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert json.loads(told.err) == {
+        "error": {"code": "CATALOG_UNREACHABLE", "message": "no answer", "detail": None, "hint": None}
+    }
+
+
+def test_one_of_several_statements_is_named() -> None:
+    problem = problem_of(StatementFailed(2, 3, 14, ParseError("unexpected word")))
+    assert problem.message == "statement 2 of 3 (line 14): unexpected word"
+    assert problem.as_json()["statement"] == 2
+    assert problem.exit_code == 2
+
+
+def test_a_defect_is_one_line_and_a_way_to_learn_more(capsys: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    defect = ValueError("first line\nsecond line")
+    assert report(defect, as_json=False) == 70
+    assert capsys.readouterr().err.splitlines() == [
+        "internal error: ValueError: first line",
+        "hint: run again with TRICKLE_DEBUG=1 to see where it happened",
+    ]
+    monkeypatch.setenv("TRICKLE_DEBUG", "1")
+    try:
+        raise defect
+    except ValueError as error:
+        report(error, as_json=False)
+    assert "Traceback" in capsys.readouterr().err
