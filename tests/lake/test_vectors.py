@@ -93,7 +93,7 @@ def test_a_vector_file_that_is_gone_is_lost_history(tmp_path: Path) -> None:
 def test_trap_hidden_rows_do_not_come_back_whatever_the_spelling_of_the_path(
     engine: Engine, foreign: MakeForeign
 ) -> None:
-    """Inline and stored vectors, on plain, quoted and absolute paths, as deltalake reads them."""
+    """Inline and stored vectors, on plain, quoted and absolute paths."""
     table = foreign(name="t %41[x]", features=["deletionVectors"])
     stored = stored_vectors(table.root, [0, 1], [9], prefix="ab")
     paths = ["part-0.parquet", "p%20q/a%2520b.parquet", (table.root / "far" / "c d.parquet").as_uri(), "e.parquet"]

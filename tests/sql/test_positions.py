@@ -44,7 +44,9 @@ def test_messages_are_plain() -> None:
     assert "\x1b" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["SELECT 1 +", "SELECT a FROM t WHERE", "SELECT CASE WHEN a THEN b FROM t", "WITH a AS"])
+@pytest.mark.parametrize(
+    "text", ["SELECT 1 +", "SELECT a FROM t WHERE", "SELECT CASE WHEN a THEN b FROM t", "WITH a AS"]
+)
 def test_an_incomplete_query_is_a_parse_error_at_its_end(text: str) -> None:
     with pytest.raises(ParseError) as caught:
         query(text)

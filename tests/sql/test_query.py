@@ -36,7 +36,9 @@ def test_an_empty_query_is_refused(text: str) -> None:
         query(text)
 
 
-@pytest.mark.parametrize("text", ["DROP TABLE t", "selec 1", "EXPLAIN SELECT 1", "'x'", "1 + 1", "FROM a INSERT INTO b SELECT 1"])
+@pytest.mark.parametrize(
+    "text", ["DROP TABLE t", "selec 1", "EXPLAIN SELECT 1", "'x'", "1 + 1", "FROM a INSERT INTO b SELECT 1"]
+)
 def test_other_statements_are_no_query(text: str) -> None:
     with pytest.raises(ParseError, match="a query is expected"):
         query(text)

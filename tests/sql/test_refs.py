@@ -50,11 +50,17 @@ BOUND = [
     ("SELECT * FROM a JOIN b USING (x)", "SELECT * FROM `V a` AS `a` JOIN `V b` AS `b` USING (x)"),
     ("SELECT * FROM a, b", "SELECT * FROM `V a` AS `a`, `V b` AS `b`"),
     ("SELECT * FROM a x, a y", "SELECT * FROM `V a` x, `V a` y"),
-    ("SELECT * FROM a LEFT ANTI JOIN b ON a.x = b.x", "SELECT * FROM `V a` AS `a` LEFT ANTI JOIN `V b` AS `b` ON a.x = b.x"),
+    (
+        "SELECT * FROM a LEFT ANTI JOIN b ON a.x = b.x",
+        "SELECT * FROM `V a` AS `a` LEFT ANTI JOIN `V b` AS `b` ON a.x = b.x",
+    ),
     ("SELECT * FROM a NATURAL JOIN b", "SELECT * FROM `V a` AS `a` NATURAL JOIN `V b` AS `b`"),
     ("SELECT * FROM (a JOIN b ON 1 = 1) c", "SELECT * FROM (`V a` AS `a` JOIN `V b` AS `b` ON 1 = 1) c"),
     ("SELECT * FROM (a)", "SELECT * FROM (`V a` AS `a`)"),
-    ("SELECT * FROM a, LATERAL (SELECT a.x FROM b) y", "SELECT * FROM `V a` AS `a`, LATERAL (SELECT a.x FROM `V b` AS `b`) y"),
+    (
+        "SELECT * FROM a, LATERAL (SELECT a.x FROM b) y",
+        "SELECT * FROM `V a` AS `a`, LATERAL (SELECT a.x FROM `V b` AS `b`) y",
+    ),
     # Subqueries
     ("SELECT (SELECT max(x) FROM a)", "SELECT (SELECT max(x) FROM `V a` AS `a`)"),
     ("SELECT 1 WHERE x IN (SELECT y FROM a)", "SELECT 1 WHERE x IN (SELECT y FROM `V a` AS `a`)"),
@@ -63,7 +69,10 @@ BOUND = [
         "SELECT x FROM a GROUP BY x HAVING count(*) > (SELECT 1 FROM b)",
         "SELECT x FROM `V a` AS `a` GROUP BY x HAVING count(*) > (SELECT 1 FROM `V b` AS `b`)",
     ),
-    ("SELECT * FROM (SELECT * FROM (SELECT * FROM a) x) y", "SELECT * FROM (SELECT * FROM (SELECT * FROM `V a` AS `a`) x) y"),
+    (
+        "SELECT * FROM (SELECT * FROM (SELECT * FROM a) x) y",
+        "SELECT * FROM (SELECT * FROM (SELECT * FROM `V a` AS `a`) x) y",
+    ),
     # Other shapes of a query
     ("TABLE a", "TABLE `V a`"),
     ("TABLE s.a ORDER BY 1 LIMIT 3", "TABLE `V s.a` ORDER BY 1 LIMIT 3"),

@@ -65,7 +65,8 @@ def test_deletion_vectors_hide_rows_without_a_new_file(t: Trickle, tmp_path: Pat
 
 
 def test_a_table_with_an_unknown_feature_is_refused_by_its_name(t: Trickle, tmp_path: Path) -> None:
-    foreign = ForeignTable(tmp_path / "mapped", "id long", features=["columnMapping"])
+    on = {"delta.columnMapping.mode": "name"}
+    foreign = ForeignTable(tmp_path / "mapped", "id long", features=["columnMapping"], properties=on)
     with pytest.raises(UnsupportedTable, match="columnMapping"):
         t.attach_table("mapped", foreign.root)
     assert t.tables() == []

@@ -12,7 +12,7 @@ import trickle
 from tests.scenarios.story import ask, changed, contents, differences, folder, listed, refreshed, state, version_of
 from trickle.api import Trickle
 from trickle.engine import Engine
-from trickle.errors import HistoryLost, TrickleError, UnknownTable, WrongKind
+from trickle.errors import HistoryLost, UnknownTable, WrongKind
 from trickle.testing import FakeClock, check
 
 
@@ -86,7 +86,7 @@ def test_vacuum_removes_what_nobody_needs_any_more(t: Trickle) -> None:
     assert removed
     assert not removed & live
     assert {path for name in ("a", "s") for path in folder(t, name).rglob("*.parquet")} == live
-    with pytest.raises(TrickleError):
+    with pytest.raises(HistoryLost, match="a data file is gone"):
         contents(t, "a", version=1)
     check(t)
     t.sql("DELETE FROM a WHERE x = 1")

@@ -1,7 +1,8 @@
 """One version of a Delta table: its files, schema, properties.
 
-The log is replayed here and not by delta-rs, at the same cost: partition values come as the log spells them, unknown
-statistics of one file stay that file's own, deletion vectors keep their identity, and a table is refused by feature.
+The log is replayed here and not by delta-rs: partition values come as the log spells them, unknown statistics of one
+file stay that file's own, deletion vectors keep their identity, and a table is refused by feature. The first replay of
+a large table takes longer than delta-rs does (about three times at 10,000 files); later ones start from the last.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 ``TABLE orders`` is a query that sqlglot does not know: it gets ``SELECT * FROM orders``.
 
-A function that is called like a type, as in ``date(x)`` or ``struct(x)``, is tried as a type first and then read again:
-twice the time for each level of nesting. It gets the token of a plain name.
+A function or column that is called like a type, as in ``date(x)`` or ``map[x]``, is tried as a type first and then read
+again: twice the time for each level of nesting. It gets the token of a plain name.
 
 ``MAX RECURSION LEVEL 100`` in a recursive query is left out: it says nothing about names.
 """
@@ -38,7 +38,7 @@ def respell(tokens: Sequence[Token]) -> tuple[list[Token], frozenset[int]]:
             skipped = 4
         if skipped:
             skipped -= 1
-        elif token.token_type in _TYPES and _is_called(tokens, index):
+        elif token.token_type in _TYPES and _is_used(tokens, index):
             respelled.append(_as(token, TokenType.VAR, token.text))
         elif token.token_type is TokenType.TABLE and _reads_table(tokens, index):
             respelled += select_all_from(token)
@@ -73,8 +73,10 @@ def _sees(tokens: Sequence[Token], index: int, *words: str) -> bool:
     return [token.text.upper() for token in tokens[index : index + len(words)]] == list(words)
 
 
-def _is_called(tokens: Sequence[Token], index: int) -> bool:
+def _is_used(tokens: Sequence[Token], index: int) -> bool:
     following = tuple(token.token_type for token in tokens[index + 1 : index + 6])
+    if following[:1] == (TokenType.L_BRACKET,):
+        return True
     if following[:1] != (TokenType.L_PAREN,):
         return False
     return not any(following[: len(arguments)] == arguments for arguments in _TYPE_ARGUMENTS)

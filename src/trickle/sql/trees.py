@@ -24,6 +24,9 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _TOKEN = re.compile(r"<Token token_type: \S+ text: (.*?), line: .*?>", re.DOTALL)
 _MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>")
 
+# A tree has fewer nodes than its text has tokens, but sqlglot tries some constructs twice, and then all inside them.
+_MIN_NODES = 10_000
+_NODES_PER_TOKEN = 20
 # What sqlglot's parser falls over with, on text that is no SQL.
 _SLIPS = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
 _QUERY_STARTS = frozenset(
@@ -40,8 +43,14 @@ class _Failure(SqlglotError):
         self.offset = offset
 
 
+class _OutOfPatience(Exception):
+    """The parser tries again and again. No error of sqlglot: it would catch that and go on."""
+
+
 class _Parser(SparkParser):
     def raise_error(self, message: str, token: Token | None = None) -> None:
+        if self._node_count > self.max_nodes:
+            raise _OutOfPatience
         at = token or self._curr
         offset = at.start if at else self._prev.end + 1 if self._prev else 0
         raise _Failure(message, offset)
@@ -113,9 +122,11 @@ def _parse(
         raise UnsupportedQuery("the pipe operator |> is not supported", hint="write the query with SELECT ... FROM ...")
     try:
         with room_to_recurse(), _quiet():
-            trees = parse(_Parser(dialect=Spark()))
+            trees = parse(_Parser(dialect=Spark(), max_nodes=_MIN_NODES + _NODES_PER_TOKEN * len(tokens)))
     except RecursionError:
         raise too_deep("the parser ran out of stack") from None
+    except _OutOfPatience:
+        raise too_deep("the parser can read it in too many ways") from None
     except SqlglotError as error:
         raise _syntax_error(source, tokens, error) from None
     except _SLIPS as error:

@@ -15,6 +15,7 @@ from sqlalchemy.orm import Session
 from trickle.algebra.names import INTERNAL_PREFIX, TableName
 from trickle.catalog import relations, streams
 from trickle.catalog.records import Kind, Relation
+from trickle.engine.failures import spark_errors
 from trickle.engine.query import run_query
 from trickle.errors import UserError, WrongKind
 from trickle.lake.scan import scan
@@ -82,7 +83,8 @@ class Reading:
             return self.bind(self.views[name])
         snapshot = self.snapshot(relation, version)
         visible = [c for c in snapshot.schema.names if not c.startswith(INTERNAL_PREFIX)]
-        return scan(self.warehouse.engine, snapshot, columns=visible)
+        with spark_errors():
+            return scan(self.warehouse.engine, snapshot, columns=visible)
 
     def snapshot(self, relation: Relation, version: int | None = None) -> Snapshot:
         """The version of a table that this statement reads."""

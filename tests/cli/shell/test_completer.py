@@ -17,7 +17,7 @@ def offered(text: str, *, asked: bool = True) -> list[str]:
 @pytest.mark.parametrize(
     "text, expected",
     [
-        ("SELECT * FROM ord", ["orders", "ORDER"]),
+        ("SELECT * FROM ord", ["orders", "order"]),
         ("sel", ["select"]),
         ("SEL", ["SELECT"]),
         ("SELECT * FROM sales.o", ["sales.orders"]),

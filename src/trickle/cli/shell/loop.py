@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from sqlglot.tokens import TokenType
 
 from trickle.api import Trickle
 from trickle.cli.failures import StatementFailed, report
@@ -102,4 +103,4 @@ def is_complete(text: str) -> bool:
     except ParseError:
         # A quote is open, or nothing will ever make it readable: an empty line shows the error.
         return text.endswith("\n")
-    return not tokens or tokens[-1].text == ";"
+    return not tokens or tokens[-1].token_type is TokenType.SEMICOLON
