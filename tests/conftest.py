@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 from pyspark.sql import SparkSession
 
+from tests.postgres import Postgres, running_postgres
 from trickle.engine import Engine
 
 ENGINES = {
@@ -56,3 +57,10 @@ def engine(pytestconfig: pytest.Config) -> Iterator[Engine]:
 @pytest.fixture(scope="session")
 def spark(engine: Engine) -> SparkSession:
     return engine.spark
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """One PostgreSQL 18 for the whole run."""
+    with running_postgres() as server:
+        yield server

@@ -29,7 +29,7 @@ class Postgres:
 
     def execute(self, statement: str, database: str = "postgres") -> None:
         with psycopg.connect(self.url(database), autocommit=True) as connection:
-            connection.execute(statement)  # type: ignore[arg-type]  # the tests' own text
+            connection.execute(statement)
 
     @contextmanager
     def database(self, template: str = "template1") -> Iterator[str]:
@@ -70,6 +70,7 @@ def running_postgres() -> Iterator[Postgres]:
     yield running
     # At once, without a last checkpoint.
     os.kill(info.pid, signal.SIGQUIT)
+    assert info.process is not None
     info.process.wait()
     server.cleanup()
     shutil.rmtree(home, ignore_errors=True)

@@ -110,7 +110,6 @@ def _assert_recovered(folder: Path, names: tuple[str, ...], step: Step, spark: S
             else:
                 assert last.status in ("FAILED", "COMPLETED")
                 assert last.version_after in (None, status.version)
-        check(t)
         shop.refresh_unit(t, names)
         assert shop.contents(t, names) == {name: states["after"][name] for name in names}
         check(t)

@@ -11,17 +11,11 @@ import pytest
 
 from tests.catalog.given import Given
 from tests.catalog.together import Workers
-from tests.postgres import Postgres, running_postgres
+from tests.postgres import Postgres
 from trickle.catalog import Catalog, file_url
 from trickle.catalog.models import Base
 
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
-
-
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    with running_postgres() as server:
-        yield server
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

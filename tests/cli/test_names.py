@@ -43,5 +43,6 @@ def test_nothing_is_offered_and_nothing_is_said_where_there_is_no_warehouse(bare
 
 def test_completion_can_be_shown_for_the_shell(capsys: pytest.CaptureFixture[str], monkeypatch) -> None:
     monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "/bin/bash"))
-    assert run(["--show-completion"]) == 0
+    with pytest.raises(SystemExit, match="0"):
+        run(["--show-completion"])
     assert "_TRICKLE_COMPLETE=complete_bash" in capsys.readouterr().out

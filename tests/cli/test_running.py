@@ -33,7 +33,7 @@ def test_the_first_error_ends_it_and_is_placed(t: Trickle) -> None:
 
 def test_nothing_runs_when_a_later_statement_cannot_be_parsed(t: Trickle) -> None:
     with pytest.raises(ParseError):
-        list(run_text(t, "CREATE TABLE a (n INT); CREATE TABEL b", 10))
+        list(run_text(t, "CREATE TABLE a (n INT); CREATE TABLE (", 10))
     assert t.tables() == []
 
 

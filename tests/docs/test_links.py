@@ -57,3 +57,26 @@ def test_the_index_links_every_page() -> None:
     linked = set(_LINK.findall((ROOT / "docs" / "index.md").read_text(encoding="utf-8")))
     pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")} - {"index.md"}
     assert pages - linked == set()
+
+
+def test_the_page_of_the_command_line_names_every_command() -> None:
+    from trickle.cli.main import COMMANDS
+
+    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert [command.__name__ for command in COMMANDS if f"`trickle {command.__name__}" not in text] == []
+
+
+def test_the_sql_reference_names_every_procedure_and_system_view() -> None:
+    from trickle.api import PROCEDURES
+    from trickle.tables.system import SYSTEM_VIEWS
+
+    text = (ROOT / "docs" / "sql-reference.md").read_text(encoding="utf-8")
+    assert [name for name in PROCEDURES if f"`{name}`" not in text] == []
+    assert [name for name in SYSTEM_VIEWS if f"`trickle.{name}`" not in text] == []
+
+
+def test_the_page_of_stream_tables_names_every_option() -> None:
+    from trickle.refresh.options import OPTIONS
+
+    text = (ROOT / "docs" / "stream-tables.md").read_text(encoding="utf-8")
+    assert [name for name in OPTIONS if f"`{name}`" not in text] == []

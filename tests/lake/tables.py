@@ -84,6 +84,8 @@ def filled(
 ) -> Snapshot:
     """A table with these rows."""
     snapshot = create(Location.of(place), schema, partition_by=partition_by)
+    if not rows:
+        return snapshot
     return committed(append(engine, snapshot, frame(engine, schema, rows), small=True))
 
 
@@ -101,9 +103,10 @@ def clustered(engine: Engine, place: Path, files: int, rows_each: int) -> Snapsh
 
 
 def frame(engine: Engine, schema: StructType, rows: Sequence[Row]) -> DataFrame:
-    """Rows as a DataFrame, through Arrow."""
+    """Rows as a DataFrame, through Arrow. NULL is let through: to refuse it is the table's affair."""
+    nullable = StructType([StructField(f.name, f.dataType) for f in schema.fields])
     columns = [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in schema.fields]
-    return engine.from_arrow(pa.table(columns, schema=pa.schema([f.with_nullable(True) for f in arrow_schema(schema)])))
+    return engine.from_arrow(pa.table(columns, schema=arrow_schema(nullable)), nullable)
 
 
 def delta(engine: Engine, schema: StructType, rows: Sequence[tuple[Row, int]]) -> DataFrame:

@@ -132,7 +132,7 @@ def test_types_widen_and_values_stay(engine: Engine, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "wider"),
+    "old, new, wider",
     [
         (ShortType(), IntegerType(), True),
         (IntegerType(), DecimalType(10, 0), True),

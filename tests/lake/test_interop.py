@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -33,6 +34,7 @@ from tests.lake.tables import (
     filled,
     frame,
     net_changes,
+    plain,
     shape,
 )
 from trickle.engine import Engine
@@ -78,8 +80,7 @@ def assert_all_agree(engine: Engine, table: Snapshot) -> Any:
 
 def test_every_type_is_read_alike(engine: Engine, tmp_path: Path) -> None:
     table = filled(engine, tmp_path, EVERYTHING, [FULL, BARE, BARE, EMPTY])
-    arrow = frame(engine, EVERYTHING, [FULL, BARE, BARE, EMPTY]).toArrow()
-    assert assert_all_agree(engine, table) == counted(arrow)
+    assert assert_all_agree(engine, table) == Counter(plain(row) for row in (FULL, BARE, BARE, EMPTY))
 
 
 def test_partition_values_are_read_alike(engine: Engine, tmp_path: Path) -> None:
@@ -119,7 +120,9 @@ def test_a_table_is_read_alike_through_all_its_changes(engine: Engine, tmp_path:
 def test_statistics_written_here_let_others_skip_files_and_lose_no_row(engine: Engine, tmp_path: Path) -> None:
     schema = shape("id long, s string, at timestamp, m decimal(38;18)")
     long = "x" * 40
-    rows: list[Row] = [(n, long + str(n), MOMENT.replace(tzinfo=UTC), Decimal("0.000000000000000001") * n) for n in (1, 2)]
+    rows: list[Row] = [
+        (n, long + str(n), MOMENT.replace(tzinfo=UTC), Decimal("0.000000000000000001") * n) for n in (1, 2)
+    ]
     table = filled(engine, tmp_path, schema, rows[:1])
     committed(append(engine, table, frame(engine, schema, rows[1:])))
     found = DeltaTable(tmp_path)

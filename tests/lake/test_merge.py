@@ -53,7 +53,14 @@ def test_by_whole_row_duplicates_are_counted_and_nulls_are_equal(engine: Engine,
     held: list[Row] = [(1, "x"), (1, "x"), (1, "x"), (None, None), (None, None), (2, None), (3, "y")]
     table = filled(engine, tmp_path, PAIRS, held)
     newer = apply_rows(
-        engine, table, ((1, "x"), -2), ((None, None), -1), ((2, None), -1), ((2, None), 3), ((4, "new"), 2), ((3, "y"), 0)
+        engine,
+        table,
+        ((1, "x"), -2),
+        ((None, None), -1),
+        ((2, None), -1),
+        ((2, None), 3),
+        ((4, "new"), 2),
+        ((3, "y"), 0),
     )
     expected = {(1, "x"): 1, (None, None): 1, (2, None): 3, (3, "y"): 1, (4, "new"): 2}
     assert contents(engine, newer) == delta_rs_contents(table.location) == expected
@@ -82,7 +89,10 @@ def test_rows_of_every_kind_are_found_by_their_value(engine: Engine, tmp_path: P
     deep = [("k", {"x": [(1, 2), (3, 4)]}), ("l", {"x": None})]
     turned = [("l", {"x": None}), ("k", {"x": [(3, 4), (1, 2)]})]
     table = filled(
-        engine, tmp_path, schema, [(nan, deep, one, None, b"\0"), (-0.0, [], None, None, None), (1.5, None, one, None, b"")]
+        engine,
+        tmp_path,
+        schema,
+        [(nan, deep, one, None, b"\0"), (-0.0, [], None, None, None), (1.5, None, one, None, b"")],
     )
     newer = apply_rows(engine, table, ((nan, turned, one, None, b"\0"), -1), ((0.0, [], None, None, None), -1))
     assert contents(engine, newer) == delta_rs_contents(table.location) == {(1.5, None, one, None, b""): 1}
@@ -136,10 +146,17 @@ def test_few_keys_far_apart_do_not_take_in_the_files_between_them(engine: Engine
     assert candidate_files(table, rows.deletions(["k"]).slice(0, 0), pick(KEYED, ["k"])) == table.files
 
 
+@pytest.mark.portable
 def test_by_key_null_is_a_key_and_the_change_tells_the_true_old_row(engine: Engine, tmp_path: Path) -> None:
     table = filled(engine, tmp_path, KEYED, [(None, "nothing"), (1, "one"), (2, "two"), (3, "three")])
     newer = apply_keyed(
-        engine, table, ((None, "unknown"), -1), ((None, "new"), 1), ((2, None), -1), ((4, "four"), 1), ((3, "other"), -1)
+        engine,
+        table,
+        ((None, "unknown"), -1),
+        ((None, "new"), 1),
+        ((2, None), -1),
+        ((4, "four"), 1),
+        ((3, "other"), -1),
     )
     assert contents(engine, newer) == delta_rs_contents(table.location)
     assert contents(engine, newer) == {(None, "new"): 1, (1, "one"): 1, (4, "four"): 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -63,6 +64,12 @@ def test_append_adds_files_and_the_files_are_the_change(engine: Engine, tmp_path
     assert (note["kind"], note["inserted"], "changes" in note) == ("append", 2, False)
 
 
+def test_append_takes_arrow_tables_by_the_types_of_the_table(engine: Engine, tmp_path: Path) -> None:
+    table = filled(engine, tmp_path, shape("id long, at timestamp_ntz"), [])
+    given = pa.table({"AT": pa.array([datetime(2024, 1, 1)], pa.timestamp("ns")), "id": pa.array([1], pa.int8())})
+    assert contents(engine, committed(append(engine, table, given))) == {(1, datetime(2024, 1, 1)): 1}
+
+
 def test_append_to_a_target_needs_a_version(engine: Engine, tmp_path: Path) -> None:
     table = numbers_table(tmp_path)
     target = Target.of(table)
@@ -72,6 +79,7 @@ def test_append_to_a_target_needs_a_version(engine: Engine, tmp_path: Path) -> N
     assert append(engine, target, frame(engine, NUMBERS, []), read_version=1).is_empty
 
 
+@pytest.mark.portable
 def test_an_update_rewrites_the_touched_files_each_into_one(engine: Engine, tmp_path: Path) -> None:
     table = clustered(engine, tmp_path, files=6, rows_each=10)
     prepared = replace_rows(engine, table, updated(engine, table, "k IN (3, 7, 42)", v="'new'"))
@@ -144,7 +152,7 @@ def test_a_refused_change_leaves_no_files(engine: Engine, tmp_path: Path) -> Non
     assert files_below(table.location) == before
 
 
-@pytest.mark.parametrize(("one_task", "shuffled"), [(0, 1 << 30), (0, 0)])
+@pytest.mark.parametrize("one_task, shuffled", [(0, 1 << 30), (0, 0)])
 def test_large_rewrites_give_the_same_rows(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_task: int, shuffled: int
 ) -> None:
@@ -167,6 +175,7 @@ def test_a_rewrite_of_a_few_files_takes_few_jobs(engine: Engine, tmp_path: Path)
     assert counted.jobs <= 6
 
 
+@pytest.mark.portable
 def test_new_contents_with_the_difference_as_change(engine: Engine, tmp_path: Path) -> None:
     schema = shape("id long, v string")
     table = filled(engine, tmp_path, schema, [(1, "a"), (2, "b"), (2, "b"), (3, None)])

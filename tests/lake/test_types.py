@@ -67,7 +67,7 @@ def test_a_type_that_delta_does_not_know_is_refused_by_column_and_type(kind: Dat
 
 
 def test_names_that_delta_cannot_store_are_refused_at_any_depth() -> None:
-    with pytest.raises(InvalidName, match="'s.a b'"):
+    with pytest.raises(InvalidName, match=r"'s\.a b'"):
         check_storable(one(one(LongType(), "a b"), "s"))
     with pytest.raises(InvalidName, match="twice"):
         check_storable(StructType([StructField("a", LongType()), StructField("A", LongType())]))

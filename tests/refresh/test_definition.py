@@ -192,7 +192,7 @@ def test_alter_refuses_and_changes_nothing(shop: Trickle) -> None:
             shop.alter_stream_table("totals", **changes)
     with pytest.raises(UnknownColumn):
         shop.alter_stream_table("totals", query="SELECT nope FROM orders", tier="hot")
-    with pytest.raises(UnknownTable, match="no table is called total"):
+    with pytest.raises(UnknownTable, match="no stream table is called total"):
         shop.alter_stream_table("total", tier="hot")
     with pytest.raises(WrongKind):
         shop.alter_stream_table("orders", tier="hot")
@@ -238,12 +238,12 @@ def test_queries_that_cannot_be_kept_are_refused_and_leave_nothing(shop: Trickle
     refused(t, make + "SELECT * FROM s", CycleError, "would read itself")
     refused(t, make + "SELECT * FROM order", UnknownTable, "no table is called order", hint="orders")
     refused(t, make + "SELECT amont FROM orders", UnknownColumn, "amont", hint="amount")
-    refused(t, make + "SELECT id, count(*) AS n FROM orders", QueryError, "group")
+    refused(t, make + "SELECT id, count(*) AS n FROM orders", QueryError, "GROUP BY")
     refused(t, make + "SELECT count(*) FROM orders", InvalidName, "count(1)", hint="alias")
     refused(t, make + "SELECT id, id FROM orders", InvalidName, "there twice")
     refused(t, make + "SELECT NULL AS x FROM orders", UnsupportedTable, "'x' cannot be stored")
     refused(t, make + "SELECT 1 / (id - 2) AS x FROM orders", QueryError, "division by zero")
-    refused(t, make + "SELEC 1", ParseError, "")
+    refused(t, make + "SELEC 1", ParseError, "SELEC")
     refused(t, "CREATE STREAM TABLE trickle.s AS SELECT 1 AS x", UserError, "trickle")
     refused(t, "CREATE STREAM TABLE s (x) AS SELECT 1", UnsupportedStatement, "takes its columns from its query")
     assert inventory(t) == before
@@ -310,7 +310,7 @@ def test_drop_removes_the_stream_table_and_its_history_of_dependencies(shop: Tri
     assert caught.value.hint == "DROP STREAM TABLE totals CASCADE drops them too"
     assert sorted(t.drop_stream_table("totals", cascade=True)) == ["top", "totals", "v"]
     assert [row.name for row in t.tables()] == ["orders"]
-    refused(t, "DROP STREAM TABLE totals", UnknownTable, "no table is called totals")
+    refused(t, "DROP STREAM TABLE totals", UnknownTable, "no stream table is called totals")
     refused(t, "DROP STREAM TABLE orders", WrongKind, "orders")
     # The name is free again.
     t.create_stream_table("totals", TOTALS)

@@ -223,13 +223,7 @@ def _check_files(change: TableCommit, table: DeltaTable) -> None:
         )
     if not change.removes:
         return
-    hidden = next((f for f in change.removes if f.deletion_vector is not None), None)
-    if hidden is not None:
-        raise UnsupportedTable(
-            "rows of this table are hidden by deletion vectors, which Trickle reads but does not write",
-            detail=f"{hidden.path} in {change.location.uri}",
-            hint="purge the deletion vectors with the engine that wrote them",
-        )
+    refuse_vectors(change.location, change.removes)
     if change.data_change and table.metadata().configuration.get("delta.appendOnly", "").lower() == "true":
         raise UnsupportedTable(
             "rows can only be added to this table",
@@ -246,6 +240,17 @@ def _check_files(change: TableCommit, table: DeltaTable) -> None:
     both = {f.path for f in change.adds} & {f.path for f in change.removes}
     if both:
         raise InternalError("a commit adds and removes the same file", detail=min(both))
+
+
+def refuse_vectors(location: Location, files: Iterable[DataFile]) -> None:
+    """Refuse to remove files with deletion vectors: delta-rs would name them without, and so remove nothing."""
+    for file in files:
+        if file.deletion_vector is not None:
+            raise UnsupportedTable(
+                "rows of this table are hidden by deletion vectors, which Trickle reads but does not write",
+                detail=f"{file.path} in {location.uri}",
+                hint="purge the deletion vectors with the engine that wrote them",
+            )
 
 
 def _paths(table: DeltaTable) -> set[str]:

@@ -35,7 +35,7 @@ from trickle.errors import (
     UnsupportedStatement,
     UnsupportedTable,
 )
-from trickle.lake.commit import HOOKS, check_writable, commit_properties, open_table
+from trickle.lake.commit import HOOKS, check_writable, commit_properties, open_table, refuse_vectors
 from trickle.lake.location import Location
 from trickle.lake.prepared import UNCHANGED, Prepared, staging
 from trickle.lake.properties import check_properties
@@ -182,6 +182,7 @@ def rewrite_schema(
 ) -> Prepared:
     """The same rows under a new schema: every file is written anew, and no reader sees a change of rows."""
     stored = storable(schema)
+    refuse_vectors(snapshot.location, snapshot.files)
     if snapshot.partition_by and not set(snapshot.partition_by) <= set(stored.names):
         raise InternalError("a new schema must keep the partition columns")
     with staging(snapshot.location) as stages:

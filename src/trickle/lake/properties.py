@@ -1,4 +1,4 @@
-"""Table properties that Trickle lets users set. Those of Delta change what every writer must do: only known ones pass."""
+"""Table properties that users may set. Those of Delta change what every writer must do: only known ones pass."""
 
 from __future__ import annotations
 

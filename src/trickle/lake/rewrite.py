@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from trickle.algebra.names import quote
 from trickle.algebra.weights import FILE, ROW, WEIGHT
@@ -21,6 +21,7 @@ from trickle.engine import Engine
 from trickle.errors import CorruptTable, InternalError, NegativeMultiplicity
 from trickle.lake.changerows import ChangeRows, Victims
 from trickle.lake.changes import consolidate
+from trickle.lake.commit import refuse_vectors
 from trickle.lake.datafile import DataFile
 from trickle.lake.prepared import Prepared, note, staging
 from trickle.lake.scan import read_files, scan
@@ -39,14 +40,18 @@ SHUFFLE_BYTES = 512 << 20
 
 
 def append(
-    engine: Engine, table: Snapshot | Target, df: DataFrame, *, read_version: int | None = None, small: bool = False
+    engine: Engine,
+    table: Snapshot | Target,
+    rows: DataFrame | pa.Table,
+    *,
+    read_version: int | None = None,
+    small: bool = False,
 ) -> Prepared:
     """New rows in new files."""
-    del engine
     version = table.version if isinstance(table, Snapshot) else read_version
     if version is None:
         raise InternalError("append to a target needs the version that it is based on")
-    staged = stage(df, table, small=small)
+    staged = stage(_frame(engine, table, rows), table, small=small)
     return Prepared(
         location=table.location,
         read_version=version,
@@ -55,6 +60,13 @@ def append(
         inserted=staged.rows,
         stage_ids=(staged.stage_id,),
     )
+
+
+def _frame(engine: Engine, table: Snapshot | Target, rows: DataFrame | pa.Table) -> DataFrame:
+    if not isinstance(rows, pa.Table):
+        return rows
+    # NULL in a NOT NULL column is refused where all rows are, when they are staged.
+    return engine.from_arrow(rows, StructType([StructField(f.name, f.dataType) for f in table.schema.fields]))
 
 
 def overwrite(
@@ -66,6 +78,7 @@ def overwrite(
     """
     if difference and schema is not None:
         raise InternalError("contents of different schemas have no difference")
+    refuse_vectors(snapshot.location, snapshot.files)
     with staging(snapshot.location) as stages:
         shape = snapshot.schema if schema is None else storable(schema)
         target = Target(snapshot.location, shape, snapshot.partition_by)
@@ -155,6 +168,7 @@ def rewrite_files(
     """Files to add and to remove so that the victims (FILE, ROW) go and the inserts (columns, FILE) come."""
     touched = _touched(snapshot, victims.places)
     removes = tuple(file for file, _ in touched)
+    refuse_vectors(snapshot.location, removes)
     partly = [file for file, count in touched if count != file.live_rows]
     groups = {file.path: number for number, file in enumerate(removes)}
     parts = []

@@ -102,9 +102,14 @@ def stage(df: DataFrame, table: Snapshot | Target, *, small: bool = False, group
     target = Target.of(table)
     helpers = _helper_names(target.schema, len(target.partition_by) + grouped)
     frame = _with_helpers(conform(df, target.schema, beside=(GROUP,) if grouped else ()), target, helpers)
+    if small:
+        frame = frame.coalesce(1)
+    elif helpers and not grouped:
+        # Otherwise every task would write a file into every partition.
+        frame = frame.hint("rebalance", *(F.col(name) for name in helpers))
     stage_id = new_stage_id()
     try:
-        _write(frame.coalesce(1) if small else frame, target.location, data_folder(stage_id), helpers)
+        _write(frame, target.location, data_folder(stage_id), helpers)
         return Staged(stage_id, _describe(target, stage_id, helpers))
     except BaseException:
         discard(target.location, stage_id)

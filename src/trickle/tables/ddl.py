@@ -167,10 +167,11 @@ def create_view(warehouse: Warehouse, statement: CreateView) -> Done:
             if not statement.or_replace:
                 raise taken(existing)
         text = _view_query(statement)
-        reading = resolve(warehouse, tx, text)
+        reading = resolve(warehouse, tx, text).for_columns()
         guard.refuse_cycle(tx, statement.name, existing, reading.relations.values())
     frame = reading.bind(text)
     check_columns(frame.columns)
+    lost = [] if existing is None else _lost_columns(warehouse, existing, frame.schema)
     with warehouse.catalog.write() as tx:
         if existing is None:
             view = relations.add(
@@ -184,7 +185,6 @@ def create_view(warehouse: Warehouse, statement: CreateView) -> Done:
             )
         else:
             view = existing
-            lost = _lost_columns(warehouse, existing, frame.schema)
             readers = guard.dependents(tx, view)
             if lost and readers:
                 guard.protect(tx, view, None, f"replace view {view.name}", warehouse.settings(tx), now)

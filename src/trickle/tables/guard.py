@@ -72,7 +72,8 @@ def refuse_cycle(tx: Session, name: TableName, own: Relation | None, sources: It
         return  # What does not exist yet is read by nobody.
     reads: dict[int, list[int]] = {}
     for dependency in relations.all_dependencies(tx):
-        reads.setdefault(dependency.relation_id, []).append(dependency.source_id)
+        if dependency.direct:
+            reads.setdefault(dependency.relation_id, []).append(dependency.source_id)
     for source in sources:
         way = path(reads, source.id, own.id)
         if way is not None:

@@ -7,7 +7,7 @@ tables at the newest version of their logs. Views are bound like subqueries, dow
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql import DataFrame
 from sqlalchemy.orm import Session
@@ -100,6 +100,11 @@ class Reading:
                     hint=f"REFRESH STREAM TABLE {relation.name}",
                 )
         return open_snapshot(self.warehouse.location_of(relation), version)
+
+    def for_columns(self) -> Reading:
+        """The same, for asking which columns a text gives: a stream table that was never filled counts as empty."""
+        empty = {relation: 0 for relation, version in self.pins.items() if version is None}
+        return replace(self, versions={**empty, **self.versions}, _frames={})
 
     @property
     def tables(self) -> list[Relation]:

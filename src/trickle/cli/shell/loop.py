@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from sqlglot.tokens import TokenType
+from sqlglot.tokenizer_core import TokenType
 
 from trickle.api import Trickle
 from trickle.cli.failures import StatementFailed, report
