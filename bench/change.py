@@ -1,4 +1,4 @@
-"""From a change to the refreshed result: rows are written, a small aggregate over the table is refreshed."""
+"""Rows are written, then a small aggregate over the table is refreshed: until then readers do not see the change."""
 
 from __future__ import annotations
 

@@ -34,13 +34,14 @@ def _measured(t: Trickle, what: str, statement: Callable[[int], str], sizes: Siz
     rewritten = 0
     # The first round warms Spark up.
     for number in range(sizes.dml_rounds + 1):
-        took, changed = timed(t.sql, statement(number + 1))
+        with t.warehouse.engine.count_jobs() as count:
+            took, changed = timed(t.sql, statement(number + 1))
         assert isinstance(changed, Changed), changed
         rewritten = max(rewritten, _files_removed(t, changed.version))
         if number > 0:
             samples.append(took)
-    files = {"table_rows": sizes.table_rows, "table_files": sizes.dml_files, "files_rewritten": rewritten}
-    return Line(what, tuple(samples), files)
+    table = {"table_rows": sizes.table_rows, "table_files": sizes.dml_files}
+    return Line(what, tuple(samples), {**table, "files_rewritten": rewritten, "spark_jobs": count.jobs})
 
 
 def _files_removed(t: Trickle, version: int) -> int:

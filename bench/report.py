@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -35,17 +36,22 @@ def page(results: dict[str, Any]) -> str:
     """The page as Markdown."""
     parts = [_HEAD, "## The machine\n", _machine(results["machine"]), ""]
     for benchmark in results["benchmarks"]:
-        parts += [f"## {benchmark['title']}\n", benchmark["about"] + "\n", markdown(benchmark["lines"]), ""]
+        parts += [f"## {benchmark['title']}\n", _about(benchmark["name"]) + "\n", markdown(benchmark["lines"]), ""]
         parts += [f"{verdict}\n" for verdict in verdicts(benchmark["lines"])]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _about(name: str) -> str:
+    """The head of a benchmark's module."""
+    return " ".join((importlib.import_module(f"bench.{name}").__doc__ or "").split())
 
 
 def _machine(facts: dict[str, Any]) -> str:
     rows = ["| fact | value |", "|---|---|"]
     rows += [f"| {_LABELS.get(name, name)} | {value} |" for name, value in facts.items() if value is not None]
     busy = facts["load_average"] > facts["cores"]
-    note = "\nOther programs were using the machine during this run: the figures are too high.\n" if busy else ""
-    return "\n".join(rows) + "\n" + note
+    note = "\n\nOther programs were using the machine during this run: the figures are too high." if busy else ""
+    return "\n".join(rows) + note
 
 
 def write(source: Path | None = None) -> Path:

@@ -54,10 +54,4 @@ def _one(name: str, *, quick: bool) -> dict[str, Any]:
     sizes = QUICK if quick else FULL
     with tempfile.TemporaryDirectory(prefix="trickle-bench-") as folder, trickle.connect(folder) as t:
         lines = [line.to_json() for line in module.run(t, sizes)]
-    return {"name": name, "title": BENCHMARKS[name], "about": _about(module.__doc__ or ""), "lines": lines}
-
-
-def _about(docstring: str) -> str:
-    """The head of a benchmark's module as a sentence of the page."""
-    text = " ".join(docstring.split())
-    return text[:1].upper() + text[1:]
+    return {"name": name, "title": BENCHMARKS[name], "lines": lines}

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 from rich.console import Console
-from shop_data import STREAM_TABLES, Batch, batches, fill
+from shop_data import STREAM_TABLES, batches, fill
 from shop_screen import Screen
 
 import trickle
@@ -23,16 +23,16 @@ def main() -> int:
     console = Console(highlight=False)
     folder = Path(tempfile.mkdtemp(prefix="trickle-shop-"))
     try:
-        with trickle.connect(folder) as t, Screen(console) as screen:
-            play(t, screen)
+        with trickle.connect(folder) as t:
+            play(t, Screen(console))
             location = next(row.location for row in t.status() if row.name == "segment_summary")
             summary = t.table("segment_summary").orderBy("segment").toArrow().to_pylist()
     except (AssertionError, trickle.TrickleError) as error:
-        console.print(f"error: {error}", markup=False)
+        print(f"error: {error}", file=sys.stderr)
         return 1
     for row in summary:
         console.print("  " + ", ".join(f"{name}: {value}" for name, value in row.items()))
-    console.print(f"look around: trickle -w {folder} status", soft_wrap=True)
+    console.print(f"look around: {Path(sys.executable).with_name('trickle')} -w {folder} status", soft_wrap=True)
     console.print("the result is a Delta table; any Delta reader reads it:", soft_wrap=True)
     console.print(look_with_deltalake(str(location)), soft_wrap=True, markup=False)
     return 0
@@ -42,30 +42,29 @@ def play(t: trickle.Trickle, screen: Screen) -> None:
     """The whole story."""
     screen.say("Spark starts, and the shop opens: customers, orders, order lines")
     fill(t)
-    screen.chapter("three stream tables are created and filled")
-    for name, query in STREAM_TABLES.items():
-        t.create_stream_table(name, query, initialize=False)
-        refresh(t, screen, name)
+    with screen.chapter("three stream tables are created and filled, each on top of the one before it"):
+        for name, query in STREAM_TABLES.items():
+            screen.doing(f"creating {name}")
+            t.create_stream_table(name, query, initialize=False)
+            refresh(t, screen, name)
     for batch in batches():
-        happen(t, screen, batch)
-    screen.chapter("nothing happens: no Spark job runs")
-    for name in STREAM_TABLES:
-        idle = refresh(t, screen, name)
-        assert (idle.action, idle.spark_jobs) == ("NO_DATA", 0), f"{name} should have had nothing to do: {idle}"
+        with screen.chapter(batch.title):
+            screen.doing("writing the changes")
+            batch.happen(t)
+            for name in STREAM_TABLES:
+                refresh(t, screen, name)
+    with screen.chapter("nothing happens: no Spark job runs"):
+        for name in STREAM_TABLES:
+            idle = refresh(t, screen, name)
+            assert (idle.action, idle.spark_jobs) == ("NO_DATA", 0), f"{name} should have had nothing to do: {idle}"
     screen.say(f"{len(t.refresh_history())} refreshes, every one equal to its query")
 
 
-def happen(t: trickle.Trickle, screen: Screen, batch: Batch) -> None:
-    """A batch of changes, and the refreshes that follow it."""
-    screen.chapter(batch.title)
-    batch.happen(t)
-    for name in STREAM_TABLES:
-        refresh(t, screen, name)
-
-
 def refresh(t: trickle.Trickle, screen: Screen, name: str) -> trickle.RefreshResult:
-    """Refresh a stream table and compare it with its query."""
+    """Refresh a stream table and compare it with its query, computed anew."""
+    screen.doing(f"refreshing {name}")
     result = t.refresh_stream_table(name)
+    screen.doing(f"comparing {name} with its query")
     check(t, name)
     screen.refreshed(result)
     return result

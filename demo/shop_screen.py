@@ -1,10 +1,10 @@
-"""What the demo shows: a table that grows on a terminal, plain lines elsewhere."""
+"""What the demo shows: a live table for every batch on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Self
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from rich.console import Console
 from rich.live import Live
@@ -13,6 +13,8 @@ from rich.table import Table
 from trickle import RefreshResult
 
 TICK = "✓"
+_COLUMNS = {"stream table": 16, "action": 8, "+rows": 5, "-rows": 5, "ms": 6, "jobs": 4, "reason": None, "right": 5}
+_NUMBERS = ("+rows", "-rows", "ms", "jobs")
 
 
 class Screen:
@@ -20,44 +22,34 @@ class Screen:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._table = Table(title="refreshes", title_justify="left")
-        for heading in ("stream table", "action", "+ rows", "- rows", "ms", "jobs", "reason", "equal to its query"):
-            self._table.add_column(
-                heading, justify="right" if heading in ("+ rows", "- rows", "ms", "jobs") else "left"
-            )
-        self._live = Live(self._table, console=console, refresh_per_second=8)
         self._started = time.monotonic()
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live.start(refresh=True)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._console.is_terminal:
-            self._live.stop()
-
-    @property
-    def seconds(self) -> float:
-        """Since the beginning."""
-        return time.monotonic() - self._started
+        self._table = _empty_table()
 
     def say(self, text: str) -> None:
-        """A line of the story; on a terminal it stands above the table."""
-        self._console.print(f"[{self.seconds:5.1f} s] {text}", markup=False, highlight=False, soft_wrap=True)
+        """A line of the story."""
+        elapsed = time.monotonic() - self._started
+        self._console.print(f"[{elapsed:5.1f} s] {text}", markup=False, soft_wrap=True)
 
-    def chapter(self, title: str) -> None:
-        """A batch begins."""
+    @contextmanager
+    def chapter(self, title: str) -> Iterator[None]:
+        """A batch of changes with its refreshes."""
         self.say(title)
-        self._table.add_section()
-        self._table.add_row(f"[bold]{title}[/bold]")
+        if not self._console.is_terminal:
+            yield
+            return
+        self._table = _empty_table()
+        with Live(self._table, console=self._console, refresh_per_second=8):
+            yield
+
+    def doing(self, text: str) -> None:
+        """What takes its time just now; stands below the live table until the next row."""
+        self._table.caption = f"{text} ..."
 
     def refreshed(self, result: RefreshResult) -> None:
-        """A stream table was refreshed and compared with its query."""
-        jobs = "-" if result.spark_jobs is None else str(result.spark_jobs)
+        """A stream table was refreshed, and is equal to what its query gives."""
         inserted, deleted, ms = f"+{result.rows_inserted}", f"-{result.rows_deleted}", f"{result.duration_ms:.0f}"
+        jobs = "?" if result.spark_jobs is None else str(result.spark_jobs)
+        self._table.caption = None
         if self._console.is_terminal:
             self._table.add_row(result.name, result.action, inserted, deleted, ms, jobs, result.reason, TICK)
         else:
@@ -65,3 +57,10 @@ class Screen:
                 f"  {result.name}: {result.action}, {inserted} {deleted} rows, {ms} ms, {jobs} jobs, "
                 f"{result.reason} {TICK}"
             )
+
+
+def _empty_table() -> Table:
+    table = Table(caption_justify="left")
+    for heading, width in _COLUMNS.items():
+        table.add_column(heading, min_width=width, justify="right" if heading in _NUMBERS else "left")
+    return table

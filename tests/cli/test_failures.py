@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from trickle.cli.failures import StatementFailed, problem_of, report
-from trickle.errors import CatalogUnreachable, ParseError, UnknownTable
+from trickle.cli.failures import StatementFailed, problem_of, report, was_interrupted
+from trickle.errors import CatalogUnreachable, ParseError, QueryError, UnknownTable
 
 Told = pytest.CaptureFixture[str]
 WRONG = UnknownTable("no table is called ordres", detail="looked everywhere", hint="did you mean orders?")
@@ -49,3 +49,17 @@ def test_a_defect_is_one_line_and_a_way_to_learn_more(capsys: Told, monkeypatch:
     except ValueError as error:
         report(error, as_json=False)
     assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_found_behind_the_error_that_it_caused() -> None:
+    """Spark answers Ctrl-C by cancelling its jobs, and the cancelled job is the error that arrives."""
+    assert not was_interrupted(WRONG)
+    with pytest.raises(StatementFailed) as caught:
+        try:
+            try:
+                raise KeyboardInterrupt
+            finally:
+                raise QueryError("job 0 cancelled")
+        except QueryError as error:
+            raise StatementFailed(1, 2, 1, error) from None
+    assert was_interrupted(caught.value)

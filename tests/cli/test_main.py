@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -55,30 +56,17 @@ def test_a_database_that_does_not_answer(cli: Cli) -> None:
     assert ran.out == ""
 
 
-def test_an_interrupt_is_one_line(cli: Cli) -> None:
-    with subprocess.Popen(
-        [*COMMAND, "-w", str(cli.warehouse), "sql", "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        wait_until_reading(process.pid)
-        process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=PATIENCE)
-    assert (process.returncode, out, err) == (130, "", "interrupted\n")
+def test_an_interrupt_is_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Keyboard(io.RawIOBase):
+        """A stdin at which Ctrl-C is pressed."""
 
+        def read(self, _size: int = -1) -> bytes:
+            signal.raise_signal(signal.SIGINT)
+            return b""
 
-def wait_until_reading(pid: int) -> None:
-    """Wait until a process waits for its stdin."""
-    place = Path(f"/proc/{pid}/wchan")
-    if not place.exists():
-        time.sleep(10)
-        return
-    for _ in range(PATIENCE * 10):
-        if "pipe" in place.read_text():
-            return
-        time.sleep(0.1)
+    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=Keyboard()))
+    ran = cli("sql", "-")
+    assert (ran.code, ran.out, ran.err) == (130, "", "interrupted\n")
 
 
 def test_a_reader_that_goes_away_is_no_error(cli: Cli) -> None:

@@ -15,7 +15,7 @@ from tests.lake.conftest import MakeForeign
 from tests.lake.foreign import add, inline_vector
 from tests.lake.tables import NUMBERS, delta_rs_contents, entries, numbers_table, shape, write_file, write_numbers
 from trickle.errors import ConcurrentModification, CorruptTable, InternalError, UnsupportedTable
-from trickle.lake.commit import TableCommit, commit, commit_once, is_committed
+from trickle.lake.commit import TableCommit, check_writable, commit, commit_once, is_committed
 from trickle.lake.create import create
 from trickle.lake.datafile import DataFile
 from trickle.lake.location import Location
@@ -122,6 +122,24 @@ def test_trap_default_retries_of_delta_rs_lose_a_conflict_and_ours_do_not(tmp_pa
     with pytest.raises(ConcurrentModification):
         commit(rewrite)
     assert numbers(ours) == [1, 2]
+
+
+def test_a_writer_that_comes_between_the_look_and_the_commit_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = numbers_table(tmp_path, [1], [2])
+    slow = replace(adding(table, 10), removes=table.files[:1])
+    fast = adding(table, 3)
+
+    def look_while_another_commits(location: Location, handle: DeltaTable) -> None:
+        monkeypatch.undo()
+        check_writable(location, handle)
+        commit(fast)
+
+    monkeypatch.setattr("trickle.lake.commit.check_writable", look_while_another_commits)
+    with pytest.raises(ConcurrentModification):
+        commit(slow)
+    assert numbers(table) == [1, 2, 3]
 
 
 def test_trap_the_same_application_transaction_is_applied_once(tmp_path: Path) -> None:

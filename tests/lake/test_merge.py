@@ -86,8 +86,8 @@ def test_rows_of_every_kind_are_found_by_their_value(engine: Engine, tmp_path: P
         ]
     )
     nan, one = float("nan"), Decimal("1.000000000000000001")
-    deep = [("k", {"x": [(1, 2), (3, 4)]}), ("l", {"x": None})]
-    turned = [("l", {"x": None}), ("k", {"x": [(3, 4), (1, 2)]})]
+    deep = [("l", {"x": None}), ("k", {"x": [(3, 4), (1, 2)]})]
+    turned = [("k", {"x": [(1, 2), (3, 4)]}), ("l", {"x": None})]
     table = filled(
         engine,
         tmp_path,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from tests.scenarios.story import contents, folder, refreshed, state
 from trickle.api import Trickle
-from trickle.errors import QueryError, Suspended, TrickleError
+from trickle.errors import QueryError, Suspended, TrickleError, UnknownTable
 from trickle.testing import check
 
 
@@ -63,9 +66,7 @@ def test_resume_forgets_the_errors(ratios: Trickle) -> None:
     assert (row.status, row.consecutive_errors) == ("ACTIVE", 0)
     fail(t)
     t.sql("DELETE FROM a WHERE x = 0; CALL trickle.resume_stream_table('s')")
-    assert refreshed(t, "s").action == "NO_DATA"
-    t.sql("INSERT INTO a VALUES (5)")
-    refreshed(t, "s")
+    assert refreshed(t, "s").action == "FULL"
     assert (state(t, "s").status, state(t, "s").consecutive_errors) == ("ACTIVE", 0)
 
 
@@ -89,13 +90,22 @@ def test_force_refreshes_a_suspended_stream_table(ratios: Trickle) -> None:
     assert result.action == "FULL"
 
 
-def test_an_error_that_went_away_by_itself_is_no_error_any_more(ratios: Trickle) -> None:
-    t = ratios
-    t.sql("INSERT INTO a VALUES (0)")
-    fail(t)
-    t.sql("DELETE FROM a WHERE x = 0")
-    refreshed(t, "s")
-    assert state(t, "s").status == "ACTIVE"
+def test_a_source_that_cannot_be_reached_is_a_failed_refresh_too(t: Trickle, tmp_path: Path) -> None:
+    place = tmp_path / "events"
+    write_deltalake(place, pa.table({"id": [1, 2]}))
+    t.attach_table("events", place)
+    t.sql("CREATE STREAM TABLE s AS SELECT id FROM events")
+    place.rename(tmp_path / "away")
+    with pytest.raises(UnknownTable, match="events"):
+        t.refresh_stream_table("s")
+    assert contents(t, "s") == [(1,), (2,)]
+    newest = t.refresh_history("s")[0]
+    assert (newest.status, newest.error_code) == ("FAILED", "UNKNOWN_TABLE")
+    assert (state(t, "s").status, state(t, "s").consecutive_errors) == ("ERROR", 1)
+    # When it is there again, as it was, there is nothing to compute and nothing wrong any more.
+    (tmp_path / "away").rename(place)
+    assert refreshed(t, "s").action == "NO_DATA"
+    assert (state(t, "s").status, state(t, "s").consecutive_errors) == ("ACTIVE", 0)
 
 
 def test_what_reads_a_failing_stream_table_keeps_its_last_good_state(ratios: Trickle) -> None:

@@ -74,11 +74,11 @@ def test_a_diamond_refreshed_in_order(diamond: Trickle) -> None:
 def test_a_diamond_as_one_unit_never_mixes_old_and_new(diamond: Trickle) -> None:
     t = diamond
     t.sql("INSERT INTO base VALUES (2, 7)")
-    assert unit(t, "means", "counts", "sums") == ["sums FULL", "counts FULL", "means FULL"] or unit(
-        t, "means", "counts", "sums"
-    ) == ["counts FULL", "sums FULL", "means FULL"]
+    found = unit(t, "means", "counts", "sums")
+    assert sorted(found) == ["counts FULL", "means FULL", "sums FULL"]
+    assert found[-1] == "means FULL"
     assert contents(t, "means") == [(1, 1.5), (2, 6.0)]
-    assert unit(t, "means", "counts", "sums") == ["sums NO_DATA", "counts NO_DATA", "means NO_DATA"]
+    assert {action.partition(" ")[2] for action in unit(t, "means", "counts", "sums")} == {"NO_DATA"}
 
 
 def test_a_unit_with_an_idle_member(diamond: Trickle) -> None:

@@ -122,4 +122,4 @@ def test_order_without_limit(text: str, pointless: bool) -> None:
 def test_table_sample() -> None:
     assert query("SELECT * FROM t TABLESAMPLE (5 PERCENT)").table_sample
     assert query("SELECT * FROM (SELECT 1) TABLESAMPLE (5 ROWS)").table_sample
-    assert not query("SELECT tablesample FROM t").table_sample
+    assert not query("SELECT a.tablesample FROM t a").table_sample

@@ -19,7 +19,7 @@ def shown(error: ParseError) -> tuple[str, str]:
     "text, line, column, pointed_at",
     [
         ("SELECT a FROM t WHERE )", 1, 23, ")"),
-        ("SELECT 1;\n\nSELECT a\n  FROM t JOIN JOIN u", 4, 20, "u"),
+        ("SELECT 1;\n\nSELECT a\n  FROM t JOIN JOIN u", 4, 15, "JOIN u"),
         ("/* ü /* 日本 */ */\nSELECT 'é' FROM t GROUP x", 2, 25, "x"),
         ("SELECT 1; CREATE TABLE t (a INT,, b INT)", 1, 33, ","),
         ("UPDATE t\nSET a = 1,\n    b = ) WHERE c", 3, 9, ")"),

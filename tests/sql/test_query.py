@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -91,6 +92,17 @@ def test_recursion_that_tokens_do_not_show_is_refused_too(text: str) -> None:
         query(text)
 
 
+@pytest.mark.parametrize("opening, closing", [("UNION(", ")"), ("IF[", "]"), ("NULL [", "]")])
+def test_nonsense_that_could_be_read_in_many_ways_is_given_up(opening: str, closing: str) -> None:
+    with pytest.raises(UnsupportedQuery, match="nested too deeply"):
+        query("SELECT " + opening * 40 + "1" + closing * 40)
+
+
+@pytest.mark.parametrize("function", ["sort_array", "zeroifnull", "nvl2", "trunc", "date_format"])
+def test_functions_of_functions_are_read_once(function: str) -> None:
+    query("SELECT " + f"{function}(a, " * 60 + "1" + ")" * 60)
+
+
 def test_the_recursion_limit_is_put_back() -> None:
     before = sys.getrecursionlimit()
     texts = [nested(shape, 60) for shape in NESTED] + ["SELECT ("]
@@ -100,10 +112,8 @@ def test_the_recursion_limit_is_put_back() -> None:
 
 
 def _try(text: str) -> None:
-    try:
+    with contextlib.suppress(ParseError):
         query(text)
-    except ParseError:
-        pass
 
 
 def test_sqlglot_does_not_log_while_trickle_reads(caplog: pytest.LogCaptureFixture) -> None:

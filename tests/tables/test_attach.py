@@ -115,16 +115,3 @@ def test_a_table_that_was_written_anew_is_noticed(t: Trickle, tmp_path: Path) ->
     assert contents(t, "s") == [(2,), (3,), (4,)]
     assert differences(t, "s", version) == [(1, -1), (3, 1), (4, 1)]
     assert contents(t, "n") == [(3,)]
-
-
-def test_a_source_that_is_gone_fails_the_refresh_and_not_the_readers(t: Trickle, tmp_path: Path) -> None:
-    place = tmp_path / "events"
-    write_deltalake(place, pa.table({"id": [1, 2]}))
-    t.attach_table("events", place)
-    t.sql("CREATE STREAM TABLE s AS SELECT id FROM events")
-    shutil.move(place, tmp_path / "away")
-    with pytest.raises(UnknownTable, match="events"):
-        t.refresh_stream_table("s")
-    assert contents(t, "s") == [(1,), (2,)]
-    shutil.move(tmp_path / "away", place)
-    assert refreshed(t, "s").action == "NO_DATA"

@@ -12,7 +12,7 @@ import trickle
 from tests.scenarios.story import ask, changed, contents, differences, folder, listed, refreshed, state, version_of
 from trickle.api import Trickle
 from trickle.engine import Engine
-from trickle.errors import HistoryLost, UnknownTable, WrongKind
+from trickle.errors import HistoryLost, InvalidOption, UnknownTable, WrongKind
 from trickle.testing import FakeClock, check
 
 
@@ -124,8 +124,9 @@ def test_changes_of_a_table_between_versions(t: Trickle) -> None:
     rows = t.changes("a", 0, 1).toArrow().to_pylist()
     assert sorted(row["__trickle_weight"] for row in rows) == [1, 2]
     assert differences(t, "a", 3) == []
-    with pytest.raises(HistoryLost):
-        t.changes("a", 3, 1)
+    for since, until in ((3, 1), (-1, None), (4, None), (0, 4)):
+        with pytest.raises(InvalidOption, match="a has no changes from version"):
+            t.changes("a", since, until)
     assert changed(t, "INSERT OVERWRITE a SELECT 1, 'c'") == (1, 1)
     assert differences(t, "a", 3) == []
     assert ask(t, "SELECT count(*) FROM a") == [(1,)]

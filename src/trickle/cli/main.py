@@ -9,7 +9,7 @@ from typer.main import get_command
 
 from trickle.cli.command import application
 from trickle.cli.commands import refreshes, sql, streams, tables, warehouse
-from trickle.cli.failures import INTERRUPTED, report
+from trickle.cli.failures import INTERRUPTED, report, was_interrupted
 from trickle.cli.output import leave_quietly
 
 COMMANDS = (
@@ -57,7 +57,9 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         ended = INTERRUPTED
     except Exception as error:  # noqa: BLE001  (the last resort: nobody should see a traceback)
-        return report(error, as_json=_wants_json(arguments))
+        if not was_interrupted(error):
+            return report(error, as_json=_wants_json(arguments))
+        ended = INTERRUPTED
     code = ended if isinstance(ended, int) else 0
     if code == INTERRUPTED:
         sys.stderr.write("interrupted\n")

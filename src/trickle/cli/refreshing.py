@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from trickle.algebra.names import TableName
 from trickle.api import Trickle
 from trickle.catalog.records import Action, Status
+from trickle.cli.failures import was_interrupted
 from trickle.cli.working import working
 from trickle.dag.graph import closure, order
 from trickle.errors import TrickleError
@@ -50,6 +51,8 @@ def refresh_in_order(
             with working(t.warehouse.engine, f"refreshing {name} ({number} of {len(places)})"):
                 outcomes.append(_outcome(t.refresh_stream_table(str(name), force=force)))
         except TrickleError as error:
+            if was_interrupted(error):
+                raise
             broken.add(name)
             first_error = first_error or error
             outcomes.append(Outcome(str(name), FAILED, f"{error.message} [{error.code}]"))

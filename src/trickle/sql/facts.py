@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
-
-from trickle.sql.tokens import Source
 
 VOLATILE = frozenset(
     (
@@ -31,20 +28,13 @@ VOLATILE = frozenset(
 CLOCKS = frozenset(
     ("curdate", "current_date", "current_time", "current_timestamp", "localtimestamp", "now", "unix_timestamp")
 )
+# sqlglot has nodes of its own for those that it knows without parentheses.
+_CLOCK_NODES = (exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.Localtime, exp.Localtimestamp)
 # Spark takes these for the function even without parentheses, unless there is such a column.
 _BARE_CLOCKS = frozenset(("current_date", "current_time", "current_timestamp", "localtimestamp"))
 # Spark reads these strings as moments when they are cast to a date or a timestamp.
 _MOMENTS = (["now"], ["today"], ["tomorrow"], ["yesterday"])
-_TO_TIME = frozenset(("date", "timestamp", "timestamp_ltz", "timestamp_ntz", "to_date", "to_timestamp"))
-
-
-def _types(names: frozenset[str]) -> tuple[type[exp.Expr], ...]:
-    """The classes of sqlglot for these functions; it has none for some, and calls them anonymous."""
-    return tuple(exp.FUNCTION_BY_NAME[name.upper()] for name in sorted(names) if name.upper() in exp.FUNCTION_BY_NAME)
-
-
-_VOLATILE_TYPES = _types(VOLATILE)
-_CLOCK_TYPES = _types(CLOCKS)
+_CONVERSIONS = frozenset(("date", "timestamp", "timestamp_ltz", "timestamp_ntz", "to_date", "to_timestamp"))
 
 
 @dataclass(frozen=True)
@@ -56,15 +46,16 @@ class Facts:
     order_without_limit: bool
 
 
-def facts_of(source: Source, root: exp.Expr) -> Facts:
+def facts_of(root: exp.Expr) -> Facts:
     """Look once at every node of a query's tree."""
     volatile: set[str] = set()
     time_dependent = limit_without_order = table_sample = False
     for node in root.walk(prune=lambda node: isinstance(node, exp.Hint)):
         match node:
-            case exp.Func() | exp.Column() | exp.Cast():
-                volatile.update(_volatile_names(source, node))
-                time_dependent = time_dependent or _reads_clock(source, node)
+            case exp.Anonymous() if node.name.lower() in VOLATILE:
+                volatile.add(node.name.lower())
+            case exp.Func() | exp.Column():
+                time_dependent = time_dependent or _reads_clock(node)
             case exp.TableSample():
                 table_sample = True
             case exp.Select() | exp.SetOperation() | exp.Subquery() | exp.Values():
@@ -80,36 +71,23 @@ def facts_of(source: Source, root: exp.Expr) -> Facts:
     )
 
 
-def _volatile_names(source: Source, node: exp.Expr) -> Iterator[str]:
-    if _is_call(node, VOLATILE, _VOLATILE_TYPES):
-        yield _typed_name(source, node)
-
-
-def _is_call(node: exp.Expr, names: frozenset[str], types: tuple[type[exp.Expr], ...]) -> bool:
-    return isinstance(node, types) or (isinstance(node, exp.Anonymous) and node.name.lower() in names)
-
-
-def _reads_clock(source: Source, node: exp.Expr) -> bool:
+def _reads_clock(node: exp.Expr) -> bool:
     match node:
+        case exp.Anonymous():
+            name = node.name.lower()
+            if name in _CONVERSIONS:
+                return any(map(_is_moment, node.expressions))
+            return name in CLOCKS and not (name == "unix_timestamp" and node.expressions)
         case exp.Cast():
             return node.to.is_type(*exp.DataType.TEMPORAL_TYPES) and _is_moment(node.this)
-        case exp.Func():
-            to_time = _typed_name(source, node) in _TO_TIME and any(map(_is_moment, node.iter_expressions()))
-            return to_time or _is_call(node, CLOCKS, _CLOCK_TYPES)
         case exp.Column():
             return len(node.parts) == 1 and node.name.lower() in _BARE_CLOCKS and not node.this.args.get("quoted")
         case _:
-            return False
+            return isinstance(node, _CLOCK_NODES)
 
 
 def _is_moment(node: exp.Expr) -> bool:
     return isinstance(node, exp.Literal) and node.is_string and node.name.lower().split()[:1] in _MOMENTS
-
-
-def _typed_name(source: Source, node: exp.Expr) -> str:
-    """The name of a function as typed: sqlglot has one class for several names."""
-    start, end = node.meta.get("start"), node.meta.get("end")
-    return "" if start is None or end is None else source.text[start : end + 1].strip("`").lower()
 
 
 def _is_limited(node: exp.Expr) -> bool:

@@ -34,7 +34,7 @@ def query_in(source: Source, start: int, end: int, max_depth: int) -> Query:
     tokens = source.tokens_between(start, end)
     tree = query_tree(source, tokens, max_depth)
     refs, cuts = find_refs(source, tokens, tree)
-    facts = facts_of(source, tree.root)
+    facts = facts_of(tree.root)
     found = Query(
         source.text,
         refs,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -24,9 +25,9 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _TOKEN = re.compile(r"<Token token_type: \S+ text: (.*?), line: .*?>", re.DOTALL)
 _MISSING = re.compile(r"Required keyword: '\w+' missing for <class '[\w.]*?(\w+)'>")
 
-# A tree has fewer nodes than its text has tokens, but sqlglot tries some constructs twice, and then all inside them.
-_MIN_NODES = 10_000
-_NODES_PER_TOKEN = 20
+# Tokens that sqlglot may read again: fewer than two for each token of any sensible text, and 2^n for some nonsense.
+_MIN_PATIENCE = 20_000
+_PATIENCE_PER_TOKEN = 20
 # What sqlglot's parser falls over with, on text that is no SQL.
 _SLIPS = (AssertionError, AttributeError, LookupError, TypeError, ValueError)
 _QUERY_STARTS = frozenset(
@@ -44,16 +45,28 @@ class _Failure(SqlglotError):
 
 
 class _OutOfPatience(Exception):
-    """The parser tries again and again. No error of sqlglot: it would catch that and go on."""
+    """The parser reads the same tokens again and again. No error of sqlglot: it would catch that and go on."""
 
 
 class _Parser(SparkParser):
+    # Functions keep their names. sqlglot would write some in terms of others, with an argument used twice: f(f(f(x)))
+    # then has 2^3 leaves.
+    FUNCTIONS: ClassVar[dict[str, Callable[..., exp.Expr]]] = {}
+
+    def __init__(self, tokens: int) -> None:
+        super().__init__(dialect=Spark())
+        self.patience = _MIN_PATIENCE + _PATIENCE_PER_TOKEN * tokens
+
     def raise_error(self, message: str, token: Token | None = None) -> None:
-        if self._node_count > self.max_nodes:
-            raise _OutOfPatience
         at = token or self._curr
         offset = at.start if at else self._prev.end + 1 if self._prev else 0
         raise _Failure(message, offset)
+
+    def _retreat(self, index: int) -> None:
+        self.patience -= max(0, self._index - index)
+        if self.patience < 0:
+            raise _OutOfPatience
+        super()._retreat(index)
 
     def _warn_unsupported(self) -> None:
         self.raise_error("unknown statement")
@@ -122,7 +135,7 @@ def _parse(
         raise UnsupportedQuery("the pipe operator |> is not supported", hint="write the query with SELECT ... FROM ...")
     try:
         with room_to_recurse(), _quiet():
-            trees = parse(_Parser(dialect=Spark(), max_nodes=_MIN_NODES + _NODES_PER_TOKEN * len(tokens)))
+            trees = parse(_Parser(len(tokens)))
     except RecursionError:
         raise too_deep("the parser ran out of stack") from None
     except _OutOfPatience:

@@ -12,7 +12,7 @@ from trickle.algebra.names import TableName
 from trickle.catalog import history, intents, relations, streams
 from trickle.catalog.records import Kind, Relation
 from trickle.changes.between import ChangeBuffer
-from trickle.errors import WrongKind
+from trickle.errors import InvalidOption, WrongKind
 from trickle.lake.commit import TableCommit, commit
 from trickle.lake.compact import compact
 from trickle.lake.snapshot import latest_version, open_snapshot
@@ -125,6 +125,11 @@ def changes(warehouse: Warehouse, name: TableName, since: int, until: int | None
     if relation.kind is Kind.VIEW:
         raise WrongKind(f"{name} is a view and has no versions", hint="ask for the changes of the tables it reads")
     location = warehouse.location_of(relation)
-    newest = until if until is not None else pinned if pinned is not None else latest_version(location)
-    span = ChangeBuffer(location, LakePosition(relation.uid, since), LakePosition(relation.uid, newest))
+    newest = pinned if pinned is not None else latest_version(location)
+    upto = newest if until is None else until
+    if not 0 <= since <= upto <= newest:
+        raise InvalidOption(
+            f"{name} has no changes from version {since} to {upto}", detail=f"it has the versions 0 to {newest}"
+        )
+    span = ChangeBuffer(location, LakePosition(relation.uid, since), LakePosition(relation.uid, upto))
     return span.rows(warehouse.engine)

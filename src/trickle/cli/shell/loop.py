@@ -11,7 +11,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from sqlglot.tokenizer_core import TokenType
 
 from trickle.api import Trickle
-from trickle.cli.failures import StatementFailed, report
+from trickle.cli.failures import StatementFailed, report, was_interrupted
 from trickle.cli.output import note, print_line, show
 from trickle.cli.page import Shown
 from trickle.cli.running import run_text
@@ -34,10 +34,13 @@ def talk(session: Session, t: Trickle, limit: int) -> None:
         while True:
             try:
                 _answer(session, t, prompt.prompt(PROMPT), limit)
-            except (TrickleError, StatementFailed) as error:
-                report(error, as_json=session.as_json)
             except KeyboardInterrupt:
                 continue
+            except (TrickleError, StatementFailed) as error:
+                if was_interrupted(error):
+                    note("interrupted")
+                else:
+                    report(error, as_json=session.as_json)
 
 
 def _answer(session: Session, t: Trickle, text: str, limit: int) -> None:
