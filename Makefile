@@ -48,7 +48,7 @@ lock: $(READY) ## write requirements/dev.txt again from pyproject.toml (UPGRADE=
 	  --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url --no-emit-find-links $(UPGRADE)
 
 clean: ## remove the virtual environment and everything that tools left behind
-	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 java: $(READY)

@@ -15,6 +15,7 @@ from trickle.algebra.names import TableName
 from trickle.apply.unit import recover
 from trickle.catalog.records import Relation
 from trickle.catalog.store import Catalog
+from trickle.catalog.urls import file_url
 from trickle.clock import Clock, SystemClock
 from trickle.engine import Engine
 from trickle.errors import InvalidOption, WarehouseMissing
@@ -111,7 +112,7 @@ def _catalog_file(root: Location, *, create: bool) -> str:
             raise InvalidOption(f"no warehouse can be made at {root.uri}", detail=str(error)) from None
     elif not (folder / CATALOG_FILE).exists():
         raise WarehouseMissing(f"there is no warehouse at {root.uri}", hint=f"trickle init {root.uri}")
-    return f"sqlite:///{folder / CATALOG_FILE}"
+    return file_url(folder / CATALOG_FILE)
 
 
 class Trickle:

@@ -27,8 +27,8 @@ Q = query("SELECT * FROM t")
         ("CREATE OR REPLACE STREAM TABLE s AS SELECT * FROM t", CreateStreamTable(S, Q, or_replace=True)),
         ("CREATE STREAM TABLE IF NOT EXISTS s AS SELECT * FROM t", CreateStreamTable(S, Q, if_not_exists=True)),
         (
-            "CREATE STREAM TABLE s WITH (Schedule = '5s', max = -3, ratio = 2.5, on = TRUE, none = NULL) AS SELECT * FROM t",
-            CreateStreamTable(S, Q, {"schedule": "5s", "max": -3, "ratio": 2.5, "on": True, "none": None}),
+            "CREATE STREAM TABLE s WITH (Every = '5s', max = -3, ratio = 2.5, on = TRUE, n = NULL) AS SELECT * FROM t",
+            CreateStreamTable(S, Q, {"every": "5s", "max": -3, "ratio": 2.5, "on": True, "n": None}),
         ),
         (
             "CREATE STREAM TABLE s WITH ('a.b' = 'x', c.d = ARRAY('y', 'z')) AS SELECT * FROM t",

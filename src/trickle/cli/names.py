@@ -31,8 +31,10 @@ def _matching(ctx: typer.Context, incomplete: str, *, streams_only: bool) -> lis
 
 
 def _catalog_url(ctx: typer.Context) -> str:
+    from trickle.catalog.urls import file_url  # noqa: PLC0415  (only when the key is pressed)
+
     warehouse = _given(ctx, "warehouse") or DEFAULT_WAREHOUSE
-    return _given(ctx, "catalog") or f"sqlite:///{Path(warehouse).expanduser().absolute() / CATALOG_FILE}"
+    return _given(ctx, "catalog") or file_url(Path(warehouse).expanduser().absolute() / CATALOG_FILE)
 
 
 def _given(ctx: typer.Context, option: str) -> str | None:

@@ -111,7 +111,7 @@ def close_abandoned(warehouse: Warehouse, relation_ids: Iterable[int] | None = N
                 status=Outcome.FAILED,
                 now=warehouse.clock.now(),
                 error_code="ABANDONED",
-                error_message="the process or its catalog went away in the middle of the refresh; nothing was committed",
+                error_message="the process or its catalog went away during the refresh; nothing was committed",
             )
     return len(dead)
 

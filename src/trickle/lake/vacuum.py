@@ -33,7 +33,7 @@ def vacuum(
     """Remove files that no version from the oldest kept one on needs, and return their paths.
 
     A file goes only when it is older than the retention and was not removed from the table within it. The newest
-    version is always kept; ``protected_stages`` belong to commits that are under way.
+    version is always kept; stages whose names begin with one of ``protected_stages`` belong to work under way.
     """
     if retention_hours < 0:
         raise InvalidOption("the retention is negative", detail=f"{retention_hours} hours")
@@ -45,7 +45,7 @@ def vacuum(
         file.path
         for file in location.walk()
         if _is_ours(file) and file.path not in needed and file.modified_ms <= before
-        if stage_of(file.path) not in protected_stages
+        if not (stage_of(file.path) or "").startswith(tuple(protected_stages))
     ]
     if not dry_run:
         for path in gone:

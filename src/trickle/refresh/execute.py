@@ -24,7 +24,7 @@ from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.stage import discard_stages
 from trickle.lake.stages import stages_named
 from trickle.refresh.dependencies import dependencies_of
-from trickle.refresh.members import Cut, Member, facts_of, load, take_cut
+from trickle.refresh.members import Cut, Member, facts_of, is_unfinished, load, take_cut
 from trickle.refresh.plan import Choice, choose
 from trickle.sources.lake import LakePosition
 from trickle.tables.reading import Reading
@@ -101,8 +101,11 @@ def refresh(
     wanted = list(dict.fromkeys(names))
     with warehouse.catalog.read() as tx:
         members = load(warehouse, tx, wanted, force=force)
-    ids = [member.stream.relation.id for member in members]
-    if recover(warehouse, ids) + close_abandoned(warehouse, ids):
+        unfinished = is_unfinished(tx, members)
+    if unfinished:
+        ids = [member.stream.relation.id for member in members]
+        recover(warehouse, ids)
+        close_abandoned(warehouse, ids)
         with warehouse.catalog.read() as tx:
             members = load(warehouse, tx, wanted, force=force)
     cut = take_cut(warehouse, members)

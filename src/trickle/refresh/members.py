@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
-from trickle.catalog import relations, streams
+from trickle.catalog import history, intents, relations, streams
 from trickle.catalog.records import Kind, Relation, Status, StreamTable
 from trickle.changes.between import ChangeBuffer
 from trickle.dag.graph import order
@@ -20,8 +20,8 @@ from trickle.errors import Suspended, UserError
 from trickle.lake.snapshot import Snapshot
 from trickle.refresh.plan import Facts, SourceFact
 from trickle.sources.lake import LakePosition, current
-from trickle.sql import Query, query
-from trickle.tables.reading import Reading, resolve
+from trickle.sql import Query
+from trickle.tables.reading import Reading, parsed, resolve
 from trickle.warehouse import Warehouse
 
 
@@ -50,19 +50,32 @@ def load(warehouse: Warehouse, tx: Session, names: Iterable[TableName], *, force
                 detail=stream.last_error,
                 hint=f"ALTER STREAM TABLE {stream.relation.name} RESUME",
             )
+    depth = warehouse.settings(tx).max_parse_depth
+    return [_member(warehouse, tx, stream, depth) for stream in _ordered(tx, found)]
+
+
+def _ordered(tx: Session, found: list[StreamTable]) -> list[StreamTable]:
+    if len(found) < 2:
+        return found
     reads: dict[int, set[int]] = {}
     for dependency in relations.all_dependencies(tx):
         reads.setdefault(dependency.relation_id, set()).add(dependency.source_id)
     by_id = {stream.relation.id: stream for stream in found}
-    return [_member(warehouse, tx, by_id[n]) for n in order(reads, list(by_id))]
+    return [by_id[relation_id] for relation_id in order(reads, list(by_id))]
 
 
-def _member(warehouse: Warehouse, tx: Session, stream: StreamTable) -> Member:
-    text = query(stream.query, max_depth=warehouse.settings(tx).max_parse_depth)
+def _member(warehouse: Warehouse, tx: Session, stream: StreamTable, depth: int) -> Member:
+    text = parsed(stream.query, depth)
     reading = resolve(warehouse, tx, text)
     read = {r.id: streams.by_id(tx, r.id) for r in reading.tables if r.kind is Kind.STREAM_TABLE}
     consumers = relations.dependents(tx, stream.relation.id)
     return Member(stream, text, reading, read, has_consumers=bool(consumers))
+
+
+def is_unfinished(tx: Session, members: Sequence[Member]) -> bool:
+    """Whether a refresh of a member has begun and not ended: under way elsewhere, or left by a process that died."""
+    ids = [member.stream.relation.id for member in members]
+    return bool(intents.pending(tx, ids)) or any(history.running(tx, relation_id) for relation_id in ids)
 
 
 Cut = Mapping[int, LakePosition]

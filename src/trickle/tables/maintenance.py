@@ -9,14 +9,13 @@ from pyspark.sql import DataFrame
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
-from trickle.catalog import history, intents, relations, streams
+from trickle.catalog import alerts, history, intents, relations, streams
 from trickle.catalog.records import Kind, Relation
 from trickle.changes.between import ChangeBuffer
 from trickle.errors import InvalidOption, WrongKind
 from trickle.lake.commit import TableCommit, commit
 from trickle.lake.compact import compact
 from trickle.lake.snapshot import latest_version, open_snapshot
-from trickle.lake.stage import stage_of
 from trickle.lake.vacuum import vacuum
 from trickle.sources.lake import LakePosition
 from trickle.warehouse import Warehouse
@@ -99,22 +98,22 @@ def _needed(tx: Session, relation: Relation) -> set[int]:
 
 
 def _protected(tx: Session, relation: Relation) -> set[str]:
-    """Stages that belong to a unit whose intent stands."""
-    found: set[str] = set()
+    """Stages, or beginnings of their names, of refreshes that are under way or whose intent stands."""
+    found = {str(record.details["stage"]) for record in history.running(tx, relation.id) if "stage" in record.details}
     for intent in intents.pending(tx, [relation.id]):
         for member in intent.members:
             if member.relation_id == relation.id and member.commit is not None:
-                stages = (stage_of(file.path) for file in TableCommit.from_json(member.commit).adds)
-                found.update(stage for stage in stages if stage is not None)
+                found |= TableCommit.from_json(member.commit).stage_ids
     return found
 
 
 def _purge_history(warehouse: Warehouse, days: int) -> None:
     before = warehouse.clock.now() - timedelta(days=days)
-    while True:
-        with warehouse.catalog.write() as tx:
-            if history.purge(tx, before, _PURGE_BATCH) < _PURGE_BATCH:
-                return
+    for purge in (history.purge, alerts.purge):
+        while True:
+            with warehouse.catalog.write() as tx:
+                if purge(tx, before, _PURGE_BATCH) < _PURGE_BATCH:
+                    break
 
 
 def changes(warehouse: Warehouse, name: TableName, since: int, until: int | None = None) -> DataFrame:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from pyspark.sql import DataFrame
 from sqlalchemy.orm import Session
@@ -20,7 +21,7 @@ from trickle.engine.query import run_query
 from trickle.errors import UserError, WrongKind
 from trickle.lake.scan import scan
 from trickle.lake.snapshot import Snapshot, open_snapshot
-from trickle.sql import SqlText, TableRef, query
+from trickle.sql import Query, SqlText, TableRef, query
 from trickle.tables import system
 from trickle.warehouse import Warehouse
 
@@ -112,6 +113,12 @@ class Reading:
         return [relation for relation in self.relations.values() if relation.kind is not Kind.VIEW]
 
 
+@lru_cache(maxsize=1024)
+def parsed(text: str, max_depth: int) -> Query:
+    """A stored query. Refreshes ask for the same few again and again."""
+    return query(text, max_depth=max_depth)
+
+
 def resolve(
     warehouse: Warehouse,
     tx: Session,
@@ -121,7 +128,6 @@ def resolve(
 ) -> Reading:
     """Look up everything that the texts read, in one catalog transaction."""
     reading = Reading(warehouse, versions=versions or {}, overlays=overlays or {})
-    depth = warehouse.settings(tx).max_parse_depth
     pending = [name for text in texts for name in sorted(text.tables)]
     while pending:
         name = pending.pop()
@@ -132,7 +138,7 @@ def resolve(
         match relation.kind:
             case Kind.VIEW:
                 assert relation.query is not None
-                reading.views[name] = query(relation.query, max_depth=depth)
+                reading.views[name] = parsed(relation.query, warehouse.settings(tx).max_parse_depth)
                 pending.extend(reading.views[name].tables)
             case Kind.STREAM_TABLE:
                 reading.pins[relation.id] = streams.by_id(tx, relation.id).version
