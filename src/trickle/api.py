@@ -38,6 +38,8 @@ from trickle.warehouse import Warehouse
 
 CATALOG_FILE = "trickle.db"
 SETTINGS_FILE = "trickle.toml"
+ONE_FILE_BYTES = 16 << 20
+"""Arrow rows of this size are written as one file."""
 
 PROCEDURES = (
     "alerts",
@@ -139,7 +141,8 @@ class Trickle:
         frame = self.warehouse.engine.from_arrow(rows) if isinstance(rows, pa.Table) else rows
         match mode:
             case "append":
-                return append_rows(self.warehouse, table, lambda s: match_names(frame, s, table))
+                small = isinstance(rows, pa.Table) and rows.nbytes <= ONE_FILE_BYTES
+                return append_rows(self.warehouse, table, lambda s: match_names(frame, s, table), small=small)
             case "overwrite":
                 return replace_contents(self.warehouse, table, lambda s: match_names(frame, s, table))
             case other:

@@ -81,6 +81,9 @@ BOUND = [
     ("WITH x AS (TABLE a) TABLE x", "WITH x AS (TABLE `V a`) TABLE x"),
     ("FROM a SELECT b", "FROM `V a` AS `a` SELECT b"),
     ("VALUES (1, 2), (3, 4)", "VALUES (1, 2), (3, 4)"),
+    ("SELECT * FROM (VALUES 1, 2 UNION TABLE a)", "SELECT * FROM (VALUES 1, 2 UNION TABLE `V a`)"),
+    ("SELECT 1 WHERE x IN (VALUES (1))", "SELECT 1 WHERE x IN (VALUES (1))"),
+    ("WITH x AS (TABLE a) VALUES (1) UNION TABLE x", "WITH x AS (TABLE `V a`) VALUES (1) UNION TABLE x"),
     ("((SELECT 1 FROM a))", "((SELECT 1 FROM `V a` AS `a`))"),
     (
         "(SELECT 1 FROM a) UNION (SELECT 2 FROM b) EXCEPT SELECT 3 FROM c",

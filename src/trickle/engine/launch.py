@@ -21,6 +21,8 @@ from trickle.engine.place import DEFAULT_MASTER, LocalRemote, Master, Remote
 from trickle.errors import SparkUnavailable
 
 NEEDED: Mapping[str, str] = {
+    # A value that does not fit into its column is an error, and not NULL.
+    "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Above this number of paths Spark starts a listing job before it reads the first file.

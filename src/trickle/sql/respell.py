@@ -1,6 +1,7 @@
 """Spellings of Spark that sqlglot does not know or reads slowly, respelled at the same offsets for its parser.
 
-``TABLE orders`` is a query that sqlglot does not know: it gets ``SELECT * FROM orders``.
+``TABLE orders`` is a query that sqlglot does not know: it gets ``SELECT * FROM orders``. And it does not know that
+``VALUES (1)`` can begin a union inside parentheses: it gets ``SELECT * FROM VALUES (1)``.
 
 A function or column that is called like a type, as in ``date(x)`` or ``map[x]``, is tried as a type first and then read
 again: twice the time for each level of nesting. It gets the token of a plain name.
@@ -21,6 +22,7 @@ _SET_OPERATIONS = frozenset((TokenType.UNION, TokenType.EXCEPT, TokenType.INTERS
 _QUANTIFIERS = frozenset((TokenType.ALL, TokenType.DISTINCT))
 _NAMES = SparkParser.ID_VAR_TOKENS | {TokenType.IDENTIFIER, TokenType.VAR}
 _TYPES = SparkParser.TYPE_TOKENS - _SET_OPERATIONS - {TokenType.INTERVAL, TokenType.IDENTIFIER, TokenType.NULL}
+_LISTED = (TokenType.L_PAREN, TokenType.NUMBER, TokenType.STRING)
 # DECIMAL(12) and DECIMAL(12, 2) are types wherever they stand.
 _TYPE_ARGUMENTS = (
     (TokenType.L_PAREN, TokenType.NUMBER, TokenType.R_PAREN),
@@ -43,6 +45,8 @@ def respell(tokens: Sequence[Token]) -> tuple[list[Token], frozenset[int]]:
         elif token.token_type is TokenType.TABLE and _reads_table(tokens, index):
             respelled += select_all_from(token)
             bare.update(name_offsets(tokens, index + 1))
+        elif token.token_type is TokenType.VALUES and _lists_values(tokens, index):
+            respelled += (*select_all_from(token), token)
         else:
             respelled.append(token)
     return respelled, frozenset(bare)
@@ -87,6 +91,11 @@ def _reads_table(tokens: Sequence[Token], index: int) -> bool:
         return False
     _refuse_table_argument(tokens, index)
     return tokens[index + 1].token_type in _NAMES and _begins_query(tokens, index)
+
+
+def _lists_values(tokens: Sequence[Token], index: int) -> bool:
+    following = tokens[index + 1].token_type if index + 1 < len(tokens) else None
+    return following in _LISTED and _begins_query(tokens, index)
 
 
 def _begins_query(tokens: Sequence[Token], index: int) -> bool:

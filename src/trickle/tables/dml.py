@@ -31,8 +31,10 @@ def insert(warehouse: Warehouse, statement: Insert) -> Changed:
         frame = resolve_now(warehouse, statement.query).bind(statement.query)
         return arrange(frame, snapshot, statement.columns, statement.name)
 
-    write = replace_contents if statement.overwrite else append_rows
-    return write(warehouse, statement.name, rows)
+    if statement.overwrite:
+        return replace_contents(warehouse, statement.name, rows)
+    # Rows that come from no table were typed: they fit into one file.
+    return append_rows(warehouse, statement.name, rows, small=not statement.query.tables)
 
 
 def delete(warehouse: Warehouse, statement: Delete) -> Changed:

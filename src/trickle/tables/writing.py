@@ -59,12 +59,17 @@ def change(warehouse: Warehouse, name: TableName, prepare: Callable[[Snapshot], 
     raise AssertionError("unreachable")
 
 
-def append_rows(warehouse: Warehouse, name: TableName, rows: Callable[[Snapshot], DataFrame]) -> Changed:
-    """Add rows to a table. The files are written once, however often the commit is tried."""
+def append_rows(
+    warehouse: Warehouse, name: TableName, rows: Callable[[Snapshot], DataFrame], *, small: bool = False
+) -> Changed:
+    """Add rows to a table, ``small`` numbers of them as one file.
+
+    The files are written once, however often the commit is tried.
+    """
     relation, attempts = writable(warehouse, name)
     location = warehouse.location_of(relation)
     snapshot = open_snapshot(location)
-    prepared = append(warehouse.engine, snapshot, rows(snapshot))
+    prepared = append(warehouse.engine, snapshot, rows(snapshot), small=small)
     if prepared.is_empty:
         return Changed(str(relation.name), 0, 0, snapshot.version)
     pending: TableCommit = prepared.as_commit()
