@@ -275,3 +275,11 @@ class CorruptTable(InternalError):
     """A table's log and its files contradict each other."""
 
     code = "CORRUPT_TABLE"
+
+
+def was_interrupted(error: BaseException) -> bool:
+    """Whether Ctrl-C is behind an error: Spark cancels its jobs then, and tells that instead."""
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__context__
+    return cause is not None

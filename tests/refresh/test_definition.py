@@ -65,7 +65,9 @@ def test_a_new_stream_table_is_filled_and_says_so(shop: Trickle) -> None:
 
 
 def test_the_types_are_those_of_sparks_analyser(shop: Trickle) -> None:
-    shop.sql("CREATE STREAM TABLE s AS SELECT avg(amount) AS mean, count(*) AS n, max(id) AS last, array(1) AS l FROM orders")
+    shop.sql(
+        "CREATE STREAM TABLE s AS SELECT avg(amount) AS mean, count(*) AS n, max(id) AS last, array(1) AS l FROM orders"
+    )
     assert [(c.name, c.type, c.nullable) for c in shop.describe("s")] == [
         ("mean", "decimal(16,6)", True),
         ("n", "bigint", True),
@@ -136,7 +138,9 @@ def test_a_new_query_may_add_columns_under_consumers(shop: Trickle) -> None:
     t = shop
     t.create_stream_table("totals", TOTALS)
     t.create_stream_table("names", "SELECT customer FROM totals")
-    t.sql("CREATE OR REPLACE STREAM TABLE totals AS SELECT customer, sum(amount) AS total, count(*) AS n FROM orders GROUP BY customer")
+    t.sql(
+        "CREATE OR REPLACE STREAM TABLE totals AS SELECT customer, sum(amount) AS total, count(*) AS n FROM orders GROUP BY customer"
+    )
     check(t, "totals")
     assert [c.name for c in t.describe("totals")] == ["customer", "total", "n"]
     refreshed(t, "names")
@@ -345,7 +349,9 @@ def test_a_materialized_view_is_a_stream_table_when_it_says_so(shop: Trickle) ->
     check(t)
     assert ask(t, "SELECT count(*) FROM totals") == [(4,)]
     t.sql("DROP MATERIALIZED VIEW totals")
-    refused(t, "CREATE MATERIALIZED VIEW m AS SELECT 1 AS x", UnsupportedStatement, "only when asked", hint="trickle.stream")
+    refused(
+        t, "CREATE MATERIALIZED VIEW m AS SELECT 1 AS x", UnsupportedStatement, "only when asked", hint="trickle.stream"
+    )
     assert t.status() == []
 
 

@@ -37,7 +37,16 @@ def test_history_tells_the_whole_story(engine: Engine, tmp_path: Path) -> None:
         t.sql("UPDATE a SET x = 9 WHERE x = 1; INSERT INTO a VALUES (3)")
         result = t.refresh_stream_table("s")
         told = [
-            (r.action, r.status, r.initiated_by, r.reason, r.rows_inserted, r.rows_deleted, r.version_before, r.version_after)
+            (
+                r.action,
+                r.status,
+                r.initiated_by,
+                r.reason,
+                r.rows_inserted,
+                r.rows_deleted,
+                r.version_before,
+                r.version_after,
+            )
             for r in reversed(t.refresh_history("s"))
         ]
         assert told == [
@@ -185,7 +194,9 @@ def test_refresh_of_what_is_no_stream_table(numbers: Trickle) -> None:
 @pytest.mark.portable
 def test_a_unit_is_refreshed_together_in_the_order_of_its_dependencies(numbers: Trickle) -> None:
     t = numbers
-    t.sql("CREATE STREAM TABLE low AS SELECT x, y FROM numbers; CREATE STREAM TABLE high AS SELECT sum(y) AS y FROM low")
+    t.sql(
+        "CREATE STREAM TABLE low AS SELECT x, y FROM numbers; CREATE STREAM TABLE high AS SELECT sum(y) AS y FROM low"
+    )
     t.sql("UPDATE numbers SET y = y + 1 WHERE x = 2")
     names = [TableName.of([name]) for name in ("high", "low")]
     results = refresh(t.warehouse, names, initiated_by=Initiator.SCHEDULER)

@@ -39,7 +39,9 @@ def test_schedules(given: str, kept: str) -> None:
     assert check_schedule(given) == kept
 
 
-@pytest.mark.parametrize("given", ["", None, 5, "0s", "soon", "61 * * * *", "* * * *", "@sometimes", "99999999999w", "9" * 5000 + "s"])
+@pytest.mark.parametrize(
+    "given", ["", None, 5, "0s", "soon", "61 * * * *", "* * * *", "@sometimes", "99999999999w", "9" * 5000 + "s"]
+)
 def test_texts_that_are_no_schedule(given: object) -> None:
     with pytest.raises(InvalidOption):
         check_schedule(given)

@@ -102,4 +102,8 @@ def inventory(t: Trickle) -> tuple[list[str], list[object]]:
     root = Path(t.warehouse.root.uri)
     tables = root.glob("*/*")
     files = (path for path in root.glob("*/**/*") if path.is_file())
-    return sorted(str(path.relative_to(root)) for path in {*tables, *files}), [*t.tables(), *t.dependencies(), *t.settings()]
+    return sorted(str(path.relative_to(root)) for path in {*tables, *files}), [
+        *t.tables(),
+        *t.dependencies(),
+        *t.settings(),
+    ]

@@ -11,7 +11,8 @@ import trickle
 from tests.scenarios.story import ask, changed, contents, folder, inventory, refreshed
 from trickle.algebra.names import quote
 from trickle.api import Trickle
-from trickle.errors import InvalidName, ParseError, TrickleError, UserError
+from trickle.errors import InvalidOption, ParseError, TrickleError, UnsupportedQuery, UserError
+from trickle.sql import parse
 from trickle.testing import check
 
 STRANGE = (
@@ -63,7 +64,7 @@ def _shown(t: Trickle, name: str) -> str:
     return next(row.name for row in t.tables() if row.name.strip("`").replace("``", "`").lower() == name.lower())
 
 
-@pytest.mark.parametrize("name", ["a`b", "it's; --", "../../x", "🙂 {t0} %20", "a.b"])
+@pytest.mark.parametrize("name", ["a`b'; --.{t0}", '../../🙂 %20"'])
 def test_a_strange_name_goes_through_a_whole_life(t: Trickle, name: str) -> None:
     table, view, stream = (f"{quote(name)}.{quote(kind + name)}" for kind in ("t", "v", "s"))
     t.sql(f"CREATE TABLE {table} (x INT); INSERT INTO {table} VALUES (1), (2)")
@@ -96,32 +97,39 @@ def test_names_that_cannot_be_stored_are_refused(t: Trickle) -> None:
     assert inventory(t) == before
 
 
-@pytest.mark.parametrize("name", ["a`b", "it's", "naïve", "🙂", "a.b", "select", "{x}", "a/b", "a%20b", "_metadata", "İ"])
-def test_strange_names_of_columns_work_or_are_refused(t: Trickle, name: str) -> None:
-    column = quote(name)
-    try:
-        t.sql(f"CREATE TABLE a (k INT, {column} STRING)")
-    except InvalidName:
-        assert t.tables() == []
-        return
-    t.sql("INSERT INTO a VALUES (1, 'x'), (2, NULL)")
-    t.sql(f"CREATE STREAM TABLE s AS SELECT {column}, count(*) AS n FROM a GROUP BY {column}")
-    t.sql(f"CREATE STREAM TABLE s2 WITH (partition_by = 'k') AS SELECT k, {column} FROM a")
-    assert changed(t, f"UPDATE a SET {column} = concat({column}, 'y') WHERE {column} = 'x'") == (1, 1)
-    merge = f"MERGE INTO a USING (SELECT 2 AS k, 'z' AS {column}) AS s ON a.k = s.k WHEN MATCHED THEN UPDATE SET *"
+COLUMNS = ("a`b", "it's", "naïve", "🙂", "a.b", "select", "a/b", "a%20b", "_metadata", "İ", "$1", "--", "row", "o")
+
+
+def test_strange_names_of_columns_work(t: Trickle) -> None:
+    columns = [quote(name) for name in COLUMNS]
+    t.sql(f"CREATE TABLE a (k INT, {', '.join(f'{column} STRING' for column in columns)})")
+    values = ", ".join(f"'{number}'" for number in range(len(columns)))
+    assert changed(t, f"INSERT INTO a VALUES (1, {values}); INSERT INTO a (k) VALUES (2)") == (1, 0)
+    t.sql(f"CREATE STREAM TABLE s AS SELECT {', '.join(columns)}, count(*) AS n FROM a GROUP BY ALL")
+    t.sql(f"CREATE STREAM TABLE parts WITH (partition_by = 'a`b') AS SELECT k, {columns[0]} FROM a")
+    check(t)
+    for column in columns:
+        t.sql(f"CREATE OR REPLACE VIEW v AS SELECT {column} FROM a WHERE a.{column} IS NOT NULL")
+    sets = ", ".join(f"{column} = concat({column}, 'y')" for column in columns)
+    assert changed(t, f"UPDATE a SET {sets} WHERE a.{columns[0]} = '0'") == (1, 1)
+    source = ", ".join(f"'z' AS {column}" for column in columns)
+    merge = f"MERGE INTO a USING (SELECT 2 AS k, {source}) AS s ON a.k = s.k WHEN MATCHED THEN UPDATE SET *"
     assert changed(t, merge) == (1, 1)
-    refreshed(t, "s", "s2")
-    assert contents(t, "a") == [(1, "xy"), (2, "z")]
+    refreshed(t, "s", "parts")
+    assert contents(t, "a") == [(1, *(f"{n}y" for n in range(len(columns)))), (2, *(["z"] * len(columns)))]
 
 
-@pytest.mark.parametrize("value", ["'; DROP TABLE a; --", "a\\", "{t0}", "\u2028", "🙂", "`", "\t\n", "%s", "NULL", ""])
-def test_strange_values_survive(t: Trickle, value: str) -> None:
-    t.sql("CREATE TABLE a (x STRING)")
-    literal = "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-    t.sql(f"INSERT INTO a VALUES ({literal})")
-    t.write("a", pa.table({"x": [value]}))
-    assert contents(t, "a") == [(value,), (value,)]
-    assert changed(t, f"DELETE FROM a WHERE x = {literal}") == (0, 2)
+VALUES = ("'; DROP TABLE a; --", "a\\", "{t0}", "\u2028", "🙂", "`", "\t\n", "%s", "NULL", "")
+
+
+def test_strange_values_survive(t: Trickle) -> None:
+    t.sql("CREATE TABLE a (n INT, x STRING)")
+    literals = ["'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'" for value in VALUES]
+    rows = ", ".join(f"({number}, {literal})" for number, literal in enumerate(literals))
+    assert changed(t, f"INSERT INTO a VALUES {rows}") == (len(VALUES), 0)
+    assert contents(t, "a") == list(enumerate(VALUES))
+    t.write("a", pa.table({"x": list(VALUES)}))
+    assert changed(t, f"DELETE FROM a WHERE x IN ({', '.join(literals)})") == (0, 2 * len(VALUES))
 
 
 def test_empty_and_broken_texts(t: Trickle) -> None:
@@ -130,8 +138,30 @@ def test_empty_and_broken_texts(t: Trickle) -> None:
         assert t.sql(text) is None
         with pytest.raises(ParseError):
             t.create_stream_table("s", text)
-    for text in ("'", "`", '"', "/*", "(", ")", "SELECT", "SELECT (", "\0", "SELECT 1 \0", "🙂", "\\", "SELECT '\ud800'",
-                 "CREATE", "CREATE TABLE", "DROP", "INSERT INTO", "MERGE", "CALL", "CALL trickle.", "SET", "SELECT 1; ("):
+    for text in (
+        "'",
+        "`",
+        '"',
+        "/*",
+        "(",
+        ")",
+        "SELECT",
+        "SELECT (",
+        "\0",
+        "SELECT 1 \0",
+        "🙂",
+        "\\",
+        "SELECT '\ud800'",
+        "CREATE",
+        "CREATE TABLE",
+        "DROP",
+        "INSERT INTO",
+        "MERGE",
+        "CALL",
+        "CALL trickle.",
+        "SET",
+        "SELECT 1; (",
+    ):
         with pytest.raises(TrickleError) as caught:
             t.sql(text)
         assert caught.value.exit_code == 2, text
@@ -148,20 +178,16 @@ def test_a_megabyte_of_query(t: Trickle) -> None:
     check(t)
     assert contents(t, "s") == [(1_000_000,)]
     with pytest.raises(TrickleError) as caught:
-        t.sql("SELECT " + "nope + " * 100_000 + "1")
+        t.sql("SELECT " + "nope + " * 20_000 + "1")
     assert len(str(caught.value)) < 2000
 
 
 def test_ten_thousand_columns(t: Trickle) -> None:
-    columns = ", ".join(f"{number} AS c{number}" for number in range(10_000))
-    before = inventory(t)
-    try:
-        t.sql(f"CREATE STREAM TABLE s AS SELECT {columns}")
-    except TrickleError:
-        assert inventory(t) == before
-        return
+    columns = [f"{number} AS c{number}" for number in range(10_000)]
+    assert ask(t, f"SELECT {', '.join(columns)}") == [tuple(range(10_000))]
+    t.sql(f"CREATE STREAM TABLE s AS SELECT {', '.join(columns[:300])}")
     check(t)
-    assert len(t.table("s").columns) == 10_000
+    assert len(t.describe("s")) == 300
 
 
 def test_deep_nesting_is_refused_before_anything_recurses(t: Trickle) -> None:
@@ -169,18 +195,29 @@ def test_deep_nesting_is_refused_before_anything_recurses(t: Trickle) -> None:
     for text in (
         "SELECT " + "(" * 5000 + "1" + ")" * 5000,
         "SELECT * FROM " + "(SELECT * FROM " * 500 + "range(1)" + ")" * 500,
-        "SELECT " + "NOT " * 50_000 + "true",
-        "SELECT " + "-" * 2 + "\n" + "- " * 50_000 + "1",
+        "SELECT " + "NOT " * 5000 + "true",
+        "SELECT " + "- " * 5000 + "1",
         "SELECT " + "CASE WHEN true THEN " * 2000 + "1" + " END" * 2000,
         "SELECT " + "array(" * 3000 + ")" * 3000,
-        "CREATE TABLE a (x " + "ARRAY<" * 2000 + "INT" + ">" * 2000 + ")",
-        " UNION ALL ".join(["SELECT 1 AS x"] * 3000) + " UNION ALL SELECT nope",
-        "SELECT " + " + ".join(["1"] * 20_000) + " + nope",
+        " UNION ALL ".join(["SELECT 1 AS x"] * 3000),
+        "SELECT " + " + ".join(["1"] * 20_000),
     ):
         with pytest.raises(TrickleError) as caught:
             t.sql(text)
         assert len(str(caught.value)) < 2000, text[:40]
     assert inventory(t) == before
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["CREATE TABLE a (x {})", "ALTER TABLE a ADD COLUMN x {}", "SELECT CAST(NULL AS {})"],
+    ids=lambda text: text[:6],
+)
+@pytest.mark.parametrize("kind", ["ARRAY<", "STRUCT<a: ", "MAP<INT, "], ids=["array", "struct", "map"])
+def test_deeply_nested_types_are_refused_too(text: str, kind: str) -> None:
+    """Spark's parser would take hours over them."""
+    with pytest.raises(UnsupportedQuery, match="nested too deeply"):
+        parse(text.format(kind * 150 + "INT" + ">" * 150))
 
 
 def test_views_on_views_on_views(t: Trickle) -> None:
@@ -192,10 +229,9 @@ def test_views_on_views_on_views(t: Trickle) -> None:
     assert contents(t, "s") == [(21,)]
 
 
-@pytest.mark.parametrize("place", ["\0", "a\0b"])
-def test_a_warehouse_that_cannot_be(tmp_path: Path, place: str) -> None:
-    with pytest.raises(TrickleError):
-        trickle.connect(tmp_path / place)
+def test_a_warehouse_with_a_name_that_no_folder_can_have(tmp_path: Path) -> None:
+    with pytest.raises(InvalidOption):
+        trickle.connect(tmp_path / "a\0b")
 
 
 def test_a_warehouse_where_a_file_is(tmp_path: Path) -> None:

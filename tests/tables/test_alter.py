@@ -127,7 +127,9 @@ def test_ddl_that_breaks_a_stream_table_is_blocked_with_the_way_out_named(t: Tri
     refused(t, "ALTER TABLE a ALTER COLUMN n TYPE BIGINT", DependentsExist, "change the type", hint=way_out)
     refused(t, "CREATE OR REPLACE TABLE a (id INT)", DependentsExist, "cannot replace a", hint=way_out)
     refused(t, "CREATE OR REPLACE VIEW v AS SELECT id FROM a", DependentsExist, "replace view v", hint=way_out)
-    refused(t, "ALTER TABLE a RENAME TO b", DependentsExist, "cannot rename a: stream table s, view v", hint="drop them")
+    refused(
+        t, "ALTER TABLE a RENAME TO b", DependentsExist, "cannot rename a: stream table s, view v", hint="drop them"
+    )
     assert inventory(t) == before
     # The column that nobody reads may go.
     t.sql("ALTER TABLE a DROP COLUMN id")

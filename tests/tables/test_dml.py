@@ -146,7 +146,12 @@ def test_delete_keeps_rows_for_which_the_condition_is_unknown(items: Trickle) ->
 def test_delete_without_a_condition_empties_the_table(items: Trickle) -> None:
     assert changed(items, "DELETE FROM items") == (0, 3)
     # An empty table takes every statement.
-    for text in ("DELETE FROM items", "TRUNCATE TABLE items", "UPDATE items SET name = 'x'", "DELETE FROM items WHERE id = 1"):
+    for text in (
+        "DELETE FROM items",
+        "TRUNCATE TABLE items",
+        "UPDATE items SET name = 'x'",
+        "DELETE FROM items WHERE id = 1",
+    ):
         assert changed(items, text) == (0, 0)
     assert changed(items, "INSERT INTO items VALUES (1, 'pen', 1.50)") == (1, 0)
 

@@ -118,7 +118,9 @@ def test_vacuum_purges_history_past_its_retention(engine: Engine, tmp_path: Path
 
 def test_changes_of_a_table_between_versions(t: Trickle) -> None:
     t.sql("CREATE TABLE a (x INT, y STRING)")
-    t.sql("INSERT INTO a VALUES (1, 'a'), (2, 'b'), (2, 'b'); UPDATE a SET y = 'c' WHERE x = 1; DELETE FROM a WHERE x = 2")
+    t.sql(
+        "INSERT INTO a VALUES (1, 'a'), (2, 'b'), (2, 'b'); UPDATE a SET y = 'c' WHERE x = 1; DELETE FROM a WHERE x = 2"
+    )
     assert differences(t, "a", 0) == [(1, "c", 1)]
     assert differences(t, "a", 1) == [(1, "a", -1), (1, "c", 1), (2, "b", -2)]
     rows = t.changes("a", 0, 1).toArrow().to_pylist()

@@ -13,7 +13,9 @@ from trickle.errors import InvalidData, QueryError, UnknownColumn, UnknownTable
 def stock(t: Trickle) -> Trickle:
     """What is in stock, and what was delivered."""
     t.sql("CREATE TABLE stock (item STRING, n INT); INSERT INTO stock VALUES ('pen', 1), ('ink', 2), (NULL, 3)")
-    t.sql("CREATE TABLE delivered (item STRING, n INT); INSERT INTO delivered VALUES ('pen', 10), ('pad', 20), (NULL, 30)")
+    t.sql(
+        "CREATE TABLE delivered (item STRING, n INT); INSERT INTO delivered VALUES ('pen', 10), ('pad', 20), (NULL, 30)"
+    )
     return t
 
 

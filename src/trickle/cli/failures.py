@@ -89,14 +89,6 @@ def problem_of(error: Exception) -> Problem:
             )
 
 
-def was_interrupted(error: BaseException) -> bool:
-    """Whether Ctrl-C is behind an error: Spark cancels its jobs then, and tells that instead."""
-    cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, KeyboardInterrupt):
-        cause = cause.__context__
-    return cause is not None
-
-
 def _usage(error: typer.TyperException) -> Problem:
     """A command line that makes no sense."""
     message = error.format_message().removesuffix(".")

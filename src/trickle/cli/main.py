@@ -9,8 +9,9 @@ from typer.main import get_command
 
 from trickle.cli.command import application
 from trickle.cli.commands import refreshes, sql, streams, tables, warehouse
-from trickle.cli.failures import INTERRUPTED, report, was_interrupted
+from trickle.cli.failures import INTERRUPTED, report
 from trickle.cli.output import leave_quietly
+from trickle.errors import was_interrupted
 
 COMMANDS = (
     warehouse.init,

@@ -1,6 +1,6 @@
 """Failed refreshes: recorded, counted, and in the end the stream table is suspended.
 
-Transient errors are recorded and not counted: the same refresh may succeed later without anybody's help.
+Transient errors and Ctrl-C are recorded and not counted: the same refresh may succeed later without anybody's help.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from trickle.catalog import alerts, history, streams
 from trickle.catalog.records import Outcome, RefreshRecord, Severity, Status
-from trickle.errors import TransientError, TrickleError
+from trickle.errors import TransientError, TrickleError, was_interrupted
 from trickle.lake.stage import discard_stages
 from trickle.warehouse import Warehouse
 
@@ -55,10 +55,11 @@ def under_way(warehouse: Warehouse) -> Iterator[Callable[[int], None]]:
 def record_failure(warehouse: Warehouse, refresh_id: int, relation_id: int, error: BaseException) -> None:
     """Close the history row and suspend the stream table when it failed too often in a row."""
     now = warehouse.clock.now()
-    code = error.code if isinstance(error, TrickleError) else type(error).__name__
+    interrupted = was_interrupted(error)
+    code = "INTERRUPTED" if interrupted else error.code if isinstance(error, TrickleError) else type(error).__name__
     with warehouse.catalog.write() as tx:
         history.finish(tx, refresh_id, status=Outcome.FAILED, now=now, error_code=code, error_message=str(error))
-        if not isinstance(error, TransientError):
+        if not interrupted and not isinstance(error, TransientError):
             _count(warehouse, tx, relation_id, code, str(error), now)
 
 

@@ -8,10 +8,14 @@ from trickle.sql import Query
 from trickle.sql.lineage import columns_used
 from trickle.tables.reading import Reading
 
+DEEPEST = 200
+"""The largest value of the setting max_parse_depth."""
+
 
 def dependencies_of(text: Query, reading: Reading) -> list[Dependency]:
     """Everything that a query reads: what it names, and what views underneath name."""
-    used = columns_used([text.text, *(view.text for view in reading.views.values())])
+    # What was parsed before is not too deep now.
+    used = columns_used([text.text, *(view.text for view in reading.views.values())], DEEPEST)
     found = []
     for name, relation in reading.relations.items():
         columns: tuple[str, ...] = ()

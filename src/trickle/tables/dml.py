@@ -33,8 +33,9 @@ def insert(warehouse: Warehouse, statement: Insert) -> Changed:
 
     if statement.overwrite:
         return replace_contents(warehouse, statement.name, rows)
-    # Rows that come from no table were typed: they fit into one file.
-    return append_rows(warehouse, statement.name, rows, small=not statement.query.tables)
+    # What somebody typed fits into one file.
+    typed = statement.query.text.lstrip()[:6].upper() == "VALUES"
+    return append_rows(warehouse, statement.name, rows, small=typed)
 
 
 def delete(warehouse: Warehouse, statement: Delete) -> Changed:

@@ -11,7 +11,7 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from sqlglot.tokenizer_core import TokenType
 
 from trickle.api import Trickle
-from trickle.cli.failures import StatementFailed, report, was_interrupted
+from trickle.cli.failures import StatementFailed, report
 from trickle.cli.output import note, print_line, show
 from trickle.cli.page import Shown
 from trickle.cli.running import run_text
@@ -19,7 +19,7 @@ from trickle.cli.session import Session
 from trickle.cli.shell.completer import SqlCompleter
 from trickle.cli.shell.helpers import Leave, help_out
 from trickle.cli.shell.history import history_file, open_history
-from trickle.errors import ParseError, TrickleError
+from trickle.errors import ParseError, TrickleError, was_interrupted
 from trickle.sql.tokens import read_source
 
 PROMPT = "trickle> "

@@ -1,0 +1,42 @@
+"""Faults at the steps of a commit."""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+
+import pytest
+
+from trickle.apply.steps import Step, reached
+from trickle.testing import Fault, kill_at, raise_at
+
+
+def test_a_fault_is_raised_at_its_step_and_no_other() -> None:
+    with raise_at(Step.TABLE_COMMITTED, member=1) as seen:
+        reached(Step.STAGED)
+        reached(Step.TABLE_COMMITTED, 0)
+        with pytest.raises(Fault, match="table committed, member 1"):
+            reached(Step.TABLE_COMMITTED, 1)
+    assert seen == [(Step.STAGED, 0), (Step.TABLE_COMMITTED, 0), (Step.TABLE_COMMITTED, 1)]
+
+
+def test_after_the_block_nothing_is_watched() -> None:
+    with raise_at(Step.STAGED):
+        pass
+    reached(Step.STAGED)
+    with pytest.raises(ValueError, match="mine"), raise_at(Step.STAGED):
+        raise ValueError("mine")
+    reached(Step.STAGED)
+
+
+def _die() -> None:
+    kill_at(Step.INTENT_WRITTEN)
+    reached(Step.STAGED)
+    reached(Step.INTENT_WRITTEN)
+
+
+def test_a_process_is_killed_for_real() -> None:
+    child = multiprocessing.get_context("spawn").Process(target=_die)
+    child.start()
+    child.join(timeout=60)
+    assert child.exitcode == -signal.SIGKILL
