@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from trickle.cli.failures import StatementFailed, problem_of, report, was_interrupted
-from trickle.errors import CatalogUnreachable, ParseError, QueryError, UnknownTable
+from trickle.cli.failures import StatementFailed, problem_of, report
+from trickle.errors import CatalogUnreachable, ParseError, QueryError, UnknownTable, was_interrupted
 
 Told = pytest.CaptureFixture[str]
 WRONG = UnknownTable("no table is called ordres", detail="looked everywhere", hint="did you mean orders?")

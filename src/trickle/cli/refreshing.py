@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from trickle.algebra.names import TableName
 from trickle.api import Trickle
 from trickle.catalog.records import Action, Status
-from trickle.cli.failures import was_interrupted
 from trickle.cli.working import working
 from trickle.dag.graph import closure, order
-from trickle.errors import TrickleError
+from trickle.errors import TrickleError, was_interrupted
 from trickle.refresh.execute import RefreshResult
 from trickle.sql.names import table_name
 
