@@ -110,8 +110,8 @@ def _catalog_file(root: Location, *, create: bool) -> str:
     if create:
         try:
             folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidOption(f"no warehouse can be made at {root.uri}", detail=str(error)) from None
+        except (OSError, ValueError) as error:
+            raise InvalidOption(f"no warehouse can be made at {root.uri!r}", detail=str(error)) from None
     elif not (folder / CATALOG_FILE).exists():
         raise WarehouseMissing(f"there is no warehouse at {root.uri}", hint=f"trickle init {root.uri}")
     return file_url(folder / CATALOG_FILE)

@@ -38,16 +38,21 @@ def describe() -> list[tuple[str, str, str, str]]:
     return [(f.name, str(f.type), str(f.default).lower(), str(f.metadata["text"])) for f in fields(Settings)]
 
 
-def parse_value(name: str, value: object) -> bool | int:
-    """The value of a setting from text or a plain value; refuses unknown names and wrong types."""
-    known = {f.name: f for f in fields(Settings)}
+def check_name(name: str) -> None:
+    """Refuse the name of a setting that does not exist."""
+    known = [f.name for f in fields(Settings)]
     if name not in known:
         close = nearest(name, known)
         raise InvalidOption(
             f"unknown setting {name!r}",
             hint=f"did you mean {close!r}?" if close else "settings: " + ", ".join(known),
         )
-    wanted = known[name]
+
+
+def parse_value(name: str, value: object) -> bool | int:
+    """The value of a setting from text or a plain value; refuses unknown names and wrong types."""
+    check_name(name)
+    wanted = next(f for f in fields(Settings) if f.name == name)
     text = str(value).strip().lower()
     if isinstance(wanted.default, bool):
         if text in ("true", "on", "1", "yes"):

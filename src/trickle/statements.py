@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatch
-from typing import Any, assert_never
+from types import UnionType
+from typing import Any, assert_never, get_args, get_origin, get_type_hints
 
 from pyspark.sql import DataFrame
 
@@ -14,7 +16,7 @@ from trickle.catalog import preferences, relations
 from trickle.errors import InvalidOption, UnknownFunction
 from trickle.refresh import definition
 from trickle.refresh.execute import RefreshResult, refresh
-from trickle.settings import parse_value
+from trickle.settings import check_name, parse_value
 from trickle.sql import (
     AlterStreamTable,
     AlterTable,
@@ -38,7 +40,7 @@ from trickle.sql import (
     Update,
     parse,
 )
-from trickle.tables import dml, views
+from trickle.tables import dml
 from trickle.tables.alter import alter_table
 from trickle.tables.ddl import create_table, create_view, drop_relation
 from trickle.tables.describe import ColumnRow, describe, describe_extended
@@ -165,10 +167,9 @@ def _show_tables(warehouse: Warehouse, statement: ShowTables) -> Listing:
 
 
 def _set_option(warehouse: Warehouse, statement: SetOption) -> Done:
+    check_name(statement.name)
     if statement.value is not None:
         parse_value(statement.name, statement.value)
-    else:
-        parse_value(statement.name, next(s.default for s in views.settings(warehouse) if s.name == statement.name))
     with warehouse.catalog.write() as tx:
         if statement.value is None:
             preferences.clear(tx, statement.name)
@@ -186,13 +187,31 @@ def _call(statement: Call, procedures: Procedures) -> Result:
             f"no procedure trickle.{name}",
             hint=f"did you mean trickle.{close}?" if close else "procedures: " + ", ".join(sorted(procedures)),
         )
+    procedure = procedures[name]
+    _check_arguments(name, procedure, statement)
+    return _as_result(procedure(*statement.args, **statement.kwargs))
+
+
+def _check_arguments(name: str, procedure: Callable[..., object], statement: Call) -> None:
+    """Refuse arguments that the procedure does not take, or not of that type."""
+    signature = inspect.signature(procedure)
     try:
-        found = procedures[name](*statement.args, **statement.kwargs)
+        given = signature.bind(*statement.args, **statement.kwargs)
     except TypeError as error:
-        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
-            raise InvalidOption(f"wrong arguments for trickle.{name}", detail=str(error)) from None
-        raise
-    return _as_result(found)
+        raise InvalidOption(f"wrong arguments for trickle.{name}", detail=str(error)) from None
+    hints = get_type_hints(procedure)
+    for parameter, value in given.arguments.items():
+        options = signature.parameters[parameter].kind is inspect.Parameter.VAR_KEYWORD
+        if not options and not _fits(value, hints[parameter]):
+            raise InvalidOption(f"wrong arguments for trickle.{name}", detail=f"{parameter} cannot be {value!r}")
+
+
+def _fits(value: object, hint: Any) -> bool:
+    """Whether a literal of SQL has the type that a parameter wants. TRUE is no number."""
+    if isinstance(hint, UnionType):
+        return any(_fits(value, option) for option in get_args(hint))
+    wanted = get_origin(hint) or hint
+    return type(value) is wanted if wanted in (bool, int, str, type(None)) else isinstance(value, wanted)
 
 
 def _as_result(found: Any) -> Result:

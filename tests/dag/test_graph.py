@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -71,4 +73,4 @@ def test_turning_the_edges_twice_gives_the_same_edges(reads: dict[int, set[int]]
 def test_every_step_of_a_way_is_an_edge(start: str, goal: str) -> None:
     way = path(DIAMOND, start, goal)
     assert way is not None
-    assert all(after in DIAMOND[before] for before, after in zip(way, way[1:], strict=False))
+    assert all(after in DIAMOND[before] for before, after in pairwise(way))

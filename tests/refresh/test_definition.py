@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -138,9 +139,7 @@ def test_a_new_query_may_add_columns_under_consumers(shop: Trickle) -> None:
     t = shop
     t.create_stream_table("totals", TOTALS)
     t.create_stream_table("names", "SELECT customer FROM totals")
-    t.sql(
-        "CREATE OR REPLACE STREAM TABLE totals AS SELECT customer, sum(amount) AS total, count(*) AS n FROM orders GROUP BY customer"
-    )
+    t.sql("CREATE OR REPLACE STREAM TABLE totals AS " + TOTALS.replace("AS total", "AS total, count(*) AS n"))
     check(t, "totals")
     assert [c.name for c in t.describe("totals")] == ["customer", "total", "n"]
     refreshed(t, "names")
@@ -191,7 +190,8 @@ def test_alter_changes_single_options_and_clears_them(shop: Trickle) -> None:
 def test_alter_refuses_and_changes_nothing(shop: Trickle) -> None:
     shop.create_stream_table("totals", TOTALS, partition_by="customer")
     before = state(shop, "totals")
-    for changes in ({"teir": "hot"}, {"tier": "lukewarm"}, {"schedule": "soon"}, {"partition_by": "total"}):
+    wrong: list[dict[str, Any]] = [{"teir": "hot"}, {"tier": "warmer"}, {"schedule": "soon"}, {"partition_by": "total"}]
+    for changes in wrong:
         with pytest.raises(InvalidOption):
             shop.alter_stream_table("totals", **changes)
     with pytest.raises(UnknownColumn):

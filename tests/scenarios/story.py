@@ -24,10 +24,11 @@ Row = tuple[Any, ...]
 def plain(frame: DataFrame) -> list[Row]:
     """The rows of a DataFrame as tuples, in an order of their own."""
     columns = [column.to_pylist() for column in frame.toArrow().columns]
-    return sorted(zip(*columns, strict=True), key=_order)
+    return sorted(zip(*columns, strict=True), key=order_of)
 
 
-def _order(row: Row) -> list[tuple[bool, Any]]:
+def order_of(row: Row) -> list[tuple[bool, Any]]:
+    """A key that sorts any rows of one table, NULL first."""
     return [(value is not None, repr(value) if isinstance(value, dict | list) else value) for value in row]
 
 

@@ -34,6 +34,7 @@ QUERIES = (
 def change(chance: random.Random) -> str:
     """A statement on one of the two base tables."""
     table, key, value = chance.choice("ab"), chance.choice(["NULL", "0", "1", "2"]), chance.randint(0, 5)
+    merge = f"MERGE INTO {table} USING (SELECT {value} AS v) AS s ON {table}.v = s.v WHEN MATCHED THEN DELETE"
     rows = ", ".join(f"({chance.choice(['NULL', '0', '1', '2'])}, {chance.randint(0, 5)})" for _ in range(3))
     return chance.choice(
         [
@@ -42,8 +43,7 @@ def change(chance: random.Random) -> str:
             f"UPDATE {table} SET k = {key} WHERE v = {value}",
             f"DELETE FROM {table} WHERE v = {value}",
             f"DELETE FROM {table} WHERE k <=> {key}",
-            f"MERGE INTO {table} USING (SELECT {value} AS v) AS s ON {table}.v = s.v "
-            f"WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (k, v) VALUES ({key}, s.v)",
+            f"{merge} WHEN NOT MATCHED THEN INSERT (k, v) VALUES ({key}, s.v)",
         ]
     )
 

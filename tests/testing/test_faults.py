@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import signal
+import subprocess
+import sys
 
 import pytest
 
 from trickle.apply.steps import Step, reached
-from trickle.testing import Fault, kill_at, raise_at
+from trickle.testing import Fault, raise_at
 
 
 def test_a_fault_is_raised_at_its_step_and_no_other() -> None:
@@ -29,14 +30,18 @@ def test_after_the_block_nothing_is_watched() -> None:
     reached(Step.STAGED)
 
 
-def _die() -> None:
-    kill_at(Step.INTENT_WRITTEN)
-    reached(Step.STAGED)
-    reached(Step.INTENT_WRITTEN)
+DIE = """
+from trickle.apply.steps import Step, reached
+from trickle.testing.faults import kill_at
+
+kill_at(Step.INTENT_WRITTEN)
+reached(Step.STAGED)
+print("staged", flush=True)
+reached(Step.INTENT_WRITTEN)
+print("never said")
+"""
 
 
 def test_a_process_is_killed_for_real() -> None:
-    child = multiprocessing.get_context("spawn").Process(target=_die)
-    child.start()
-    child.join(timeout=60)
-    assert child.exitcode == -signal.SIGKILL
+    child = subprocess.run([sys.executable, "-c", DIE], capture_output=True, text=True, timeout=60, check=False)
+    assert (child.returncode, child.stdout) == (-signal.SIGKILL, "staged\n")

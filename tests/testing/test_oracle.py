@@ -8,7 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.scenarios.story import folder, state
+from trickle.algebra.names import TableName
 from trickle.api import Trickle
+from trickle.catalog import streams
 from trickle.errors import UserError
 from trickle.lake.commit import commit
 from trickle.lake.location import Location
@@ -34,9 +36,6 @@ def test_rows_that_somebody_slipped_in_are_shown(t: Trickle) -> None:
     version = commit(append(engine, snapshot, engine.sql("SELECT 5 AS x UNION ALL SELECT 1")).as_commit())
     # Readers see the pinned version, and so does the oracle.
     check(t)
-    from trickle.algebra.names import TableName
-    from trickle.catalog import streams
-
     with t.warehouse.catalog.write() as tx:
         relation = streams.get(tx, TableName.of(["s"])).relation
         streams.update(tx, relation.id, now=t.warehouse.clock.now(), version=version)

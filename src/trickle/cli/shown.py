@@ -55,14 +55,13 @@ def _values(column: pa.ChunkedArray) -> Iterable[object]:
 
 def _changed(changed: Changed) -> str:
     return (
-        f"{changed.table}: {changed.rows_inserted} rows inserted, {changed.rows_deleted} deleted "
-        f"(version {changed.version})"
+        f"{changed.table}: inserted {changed.rows_inserted}, deleted {changed.rows_deleted} (version {changed.version})"
     )
 
 
 def _refreshed(result: RefreshResult) -> str:
     jobs = "" if result.spark_jobs is None else f", {result.spark_jobs} Spark jobs"
     return (
-        f"{result.name}: {result.action}, {result.rows_inserted} rows inserted, {result.rows_deleted} deleted, "
+        f"{result.name}: {result.action}, inserted {result.rows_inserted}, deleted {result.rows_deleted}, "
         f"{result.duration_ms:.0f} ms{jobs}: {result.reason}"
     )

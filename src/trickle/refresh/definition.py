@@ -230,6 +230,8 @@ def _analyse(warehouse: Warehouse, name: TableName, text: Query) -> Analysed:
             raise CycleError(f"stream table {name} would read itself")
         reading = resolve(warehouse, tx, text)
         guard.refuse_cycle(tx, name, own, reading.relations.values())
+    # A stream table that has not been filled yet has its columns already.
+    reading.versions = {relation_id: 0 for relation_id, pin in reading.pins.items() if pin is None}
     frame = reading.bind(text)
     check_columns(frame.columns)
     return Analysed(reading, relaxed(frame.schema))

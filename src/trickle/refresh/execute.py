@@ -14,8 +14,8 @@ from trickle.algebra.names import TableName, quote
 from trickle.apply.steps import Step, reached
 from trickle.apply.unit import MemberResult, UnitMember, application_id, commit_unit, recover
 from trickle.catalog import history, intents, relations, streams
-from trickle.catalog.records import Action, Initiator, Outcome, RefreshMode, StreamTable
-from trickle.errors import CatalogUnreachable, SchemaDrift
+from trickle.catalog.records import Action, Initiator, Outcome, RefreshMode, Status, StreamTable
+from trickle.errors import CatalogUnreachable, SchemaDrift, TrickleError
 from trickle.history.failures import RolledBack, close_abandoned, owner, record_failure, under_way
 from trickle.lake.prepared import Prepared
 from trickle.lake.rewrite import overwrite
@@ -24,7 +24,7 @@ from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.stage import discard_stages
 from trickle.lake.stages import stages_named
 from trickle.refresh.dependencies import dependencies_of
-from trickle.refresh.members import Cut, Member, facts_of, is_unfinished, load, take_cut
+from trickle.refresh.members import Cut, Member, facts_of, is_unfinished, load, require_filled, take_cut
 from trickle.refresh.plan import Choice, choose
 from trickle.sources.lake import LakePosition
 from trickle.tables.reading import Reading
@@ -108,11 +108,33 @@ def refresh(
         close_abandoned(warehouse, ids)
         with warehouse.catalog.read() as tx:
             members = load(warehouse, tx, wanted, force=force)
-    cut = take_cut(warehouse, members)
-    idle = [_idle(run, member, cut) for member in members]
+    require_filled(members)
+    try:
+        cut = take_cut(warehouse, members)
+        idle = [_idle(run, member, cut) for member in members]
+    except TrickleError as error:
+        _record_lost_source(run, members, error)
+        raise
     if all(idle):
         return [_record_idle(run, work) for work in idle if work is not None]
     return _refresh_unit(run, members, cut)
+
+
+def _record_lost_source(run: _Run, members: list[Member], error: TrickleError) -> None:
+    """A source that cannot even be looked at is a failed refresh of everything that reads it."""
+    for member in members:
+        with run.warehouse.catalog.write() as tx:
+            refresh_id = history.start(
+                tx,
+                relation_id=member.stream.relation.id,
+                name=str(member.name),
+                action=Action.SKIP,
+                initiated_by=run.initiated_by,
+                now=run.started,
+                version_before=member.stream.version,
+                details=owner(),
+            )
+        record_failure(run.warehouse, refresh_id, member.stream.relation.id, error)
 
 
 def _choose(run: _Run, member: Member, cut: Cut, staged: Mapping[int, Snapshot]) -> _Work:
@@ -148,7 +170,15 @@ def _record_idle(run: _Run, work: _Work) -> RefreshResult:
         )
         if work.choice.moves and streams.lock(tx, stream.relation.id).refresh_number == stream.refresh_number:
             streams.set_frontier(tx, stream.relation.id, {s: str(p) for s, p in work.frontier.items()})
-        streams.update(tx, stream.relation.id, now=now, data_timestamp=run.started, last_refresh_at=now)
+        streams.update(
+            tx,
+            stream.relation.id,
+            now=now,
+            data_timestamp=run.started,
+            last_refresh_at=now,
+            status=Status.ACTIVE,
+            consecutive_errors=0,
+        )
     return RefreshResult(
         name=str(work.member.name),
         action=work.choice.action.value,

@@ -81,6 +81,18 @@ def is_unfinished(tx: Session, members: Sequence[Member]) -> bool:
 Cut = Mapping[int, LakePosition]
 
 
+def require_filled(members: Sequence[Member]) -> None:
+    """Refuse a member that reads a stream table without contents, unless that is filled in the same unit."""
+    own = {member.stream.relation.id for member in members}
+    for member in members:
+        for relation_id, stream in member.streams_read.items():
+            if stream.version is None and relation_id not in own:
+                raise UserError(
+                    f"stream table {member.name} reads {stream.relation.name}, which has not been filled yet",
+                    hint=f"REFRESH STREAM TABLE {stream.relation.name}",
+                )
+
+
 def take_cut(warehouse: Warehouse, members: Sequence[Member]) -> Cut:
     """Where every source of the unit stands, taken once."""
     own = {member.stream.relation.id for member in members}
@@ -90,13 +102,7 @@ def take_cut(warehouse: Warehouse, members: Sequence[Member]) -> Cut:
             if source.id in cut or source.id in own:
                 continue
             known = _frontier(member, source)
-            position = current(source, warehouse.location_of(source), member.streams_read.get(source.id), known)
-            if position is None:
-                raise UserError(
-                    f"stream table {member.name} reads {source.name}, which has not been filled yet",
-                    hint=f"REFRESH STREAM TABLE {source.name}",
-                )
-            cut[source.id] = position
+            cut[source.id] = current(source, warehouse.location_of(source), member.streams_read.get(source.id), known)
     return cut
 
 

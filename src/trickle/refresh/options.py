@@ -15,7 +15,8 @@ from trickle.catalog.records import RefreshMode
 from trickle.errors import InvalidOption, UnsupportedError
 
 CALCULATED = "calculated"
-_DURATION = re.compile(r"(?:(\d+)w)?(?:(\d+)d)?(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s)?\Z")
+# As many digits as a timedelta can hold.
+_DURATION = re.compile(r"(?:(\d{1,7})w)?(?:(\d{1,8})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?\Z", re.ASCII)
 _MACROS = ("@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually")
 
 

@@ -46,13 +46,13 @@ class LakePosition:
 
 def current(
     relation: Relation, location: Location, stream: StreamTable | None, known: LakePosition | None
-) -> LakePosition | None:
-    """Where a source stands now; None for a stream table that has never been filled."""
+) -> LakePosition:
+    """Where a source stands now. A stream table must have been filled."""
     base = known.version if known is not None and known.uid == relation.uid else None
     match relation.kind:
         case Kind.STREAM_TABLE:
             if stream is None or stream.version is None:
-                return None
+                raise InternalError(f"a stream table without contents has no position: {relation.name}")
             return LakePosition(relation.uid, stream.version)
         case Kind.TABLE:
             return LakePosition(relation.uid, latest_version(location, base))

@@ -18,6 +18,7 @@ _CLOSES = {
     TokenType.END: TokenType.CASE,
 }
 _OPENS = frozenset(_CLOSES.values())
+_NESTED_TYPES = frozenset((TokenType.ARRAY, TokenType.MAP, TokenType.STRUCT))
 # sqlglot recurses for each of these, so a run of them nests as parentheses do.
 _PREFIXES = frozenset((TokenType.NOT, TokenType.DASH, TokenType.PLUS, TokenType.TILDE))
 # sqlglot needs up to 30 Python frames for one level of nesting; 200 levels are the most that the setting allows.
@@ -25,9 +26,10 @@ _FRAMES = 12_000
 
 
 def depth_of(tokens: Sequence[Token]) -> int:
-    """The deepest nesting of parentheses, brackets, CASE and prefix operators."""
+    """The deepest nesting of parentheses, brackets, CASE, prefix operators and types such as ARRAY<ARRAY<INT>>."""
     nesting: list[TokenType] = []
-    deepest = run = 0
+    deepest = run = types = 0
+    before: TokenType | None = None
     for token in tokens:
         kind = token.token_type
         run = run + 1 if kind in _PREFIXES else 0
@@ -35,7 +37,12 @@ def depth_of(tokens: Sequence[Token]) -> int:
             nesting.append(kind)
         elif kind in _CLOSES and nesting and nesting[-1] is _CLOSES[kind]:
             nesting.pop()
-        deepest = max(deepest, len(nesting) + run)
+        elif kind is TokenType.LT and before in _NESTED_TYPES:
+            types += 1
+        elif types and not token.text.strip(">"):
+            types = max(0, types - len(token.text))
+        before = kind
+        deepest = max(deepest, len(nesting) + run + types)
     return deepest
 
 

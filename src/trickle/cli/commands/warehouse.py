@@ -102,4 +102,4 @@ def compact(session: Session, name: TableName) -> None:
     """Write a table's small files together."""
     with session.connect() as t:
         done = t.compact(name)
-    show(session, Record(vars(done), f"{done.table}: {done.files_before} files before, {done.files_after} now"))
+    show(session, Record(vars(done), f"{done.table}: files before {done.files_before}, now {done.files_after}"))
