@@ -19,6 +19,9 @@ ENGINES = {
     "connect": "remote:local[2]",
 }
 
+# Tests start many small JVMs and run many small plans: the optimising compiler would never pay off.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 # A database of failed examples makes the next run begin with them; a slow machine is no failure.
 settings.register_profile("trickle", deadline=None, print_blob=True)
 settings.load_profile("trickle")

@@ -12,7 +12,7 @@ from tests.scenarios.story import Row, contents, differences, order_of, refreshe
 from trickle.api import Trickle
 
 COLUMNS = "id INT, k INT, word STRING, price DECIMAL(10, 2)"
-STATEMENTS = 20
+STATEMENTS = 18
 
 
 class Statements:
@@ -107,7 +107,7 @@ def test_a_row_of_statements_leaves_what_duckdb_has(t: Trickle, seed: int) -> No
         t.sql(text)
         expected: list[Row] = sorted(other.execute("SELECT * FROM a").fetchall(), key=order_of)
         assert contents(t, "a") == expected, f"after statement {number}: {text}"
-        if number % 10 == 9:
+        if number % 9 == 8:
             refreshed(t, "s")
     assert len(expected) > 3
     # The changes since the empty table add up to the table.
