@@ -16,17 +16,18 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy.orm import Session
 
 from trickle.apply.steps import Step, reached
-from trickle.catalog import history, intents, streams
+from trickle.catalog import history, intents, relations, streams
 from trickle.catalog.records import Action, Intent, IntentMember, Outcome, Status
-from trickle.errors import ConcurrentModification, CorruptTable
-from trickle.lake.commit import TableCommit, commit_once, is_committed
+from trickle.errors import ConcurrentModification, HistoryLost, InternalError, UnsupportedError
+from trickle.lake.commit import TableCommit, check_commit, commit_once, is_committed
 from trickle.warehouse import Warehouse
 
 
@@ -96,13 +97,17 @@ def application_id(uid: str) -> str:
 def commit_unit(warehouse: Warehouse, members: Sequence[UnitMember]) -> None:
     """Commit staged work for all members together."""
     reached(Step.STAGED)
+    for member in members:
+        if member.commit is not None:
+            check_commit(member.commit)
     with warehouse.catalog.write() as tx:
-        for member in members:
+        # In one order for all, so that two units never wait for each other.
+        for member in sorted(members, key=lambda m: m.relation_id):
             stored = streams.lock(tx, member.relation_id)
-            if stored.refresh_number != member.refresh_number - 1:
+            if stored.refresh_number != member.refresh_number - 1 or not _is_running(tx, member.refresh_id):
                 raise ConcurrentModification(
-                    f"stream table {stored.relation.name} was refreshed by another process meanwhile",
-                    detail=f"refresh {stored.refresh_number} came before this one",
+                    f"stream table {stored.relation.name} was changed by another process meanwhile",
+                    detail="another refresh or a new definition came first",
                     hint="refresh again",
                 )
         intent = intents.add(
@@ -117,8 +122,8 @@ def roll_forward(warehouse: Warehouse, intent: Intent) -> None:
     for place, member in enumerate(intent.members):
         if member.commit is not None:
             try:
-                commit_once(_stored_commit(warehouse, member.commit))
-            except (ConcurrentModification, CorruptTable) as error:
+                commit_once(_stored_commit(warehouse, member))
+            except (ConcurrentModification, UnsupportedError, HistoryLost, InternalError) as error:
                 _abandon(warehouse, intent, error)
                 raise
         reached(Step.TABLE_COMMITTED, place)
@@ -135,13 +140,28 @@ def recover(warehouse: Warehouse, relation_ids: Sequence[int] | None = None) -> 
     with warehouse.catalog.read() as tx:
         pending = intents.pending(tx, relation_ids)
     for intent in pending:
-        roll_forward(warehouse, intent)
+        # A unit that can no longer happen has been given up, and is no reason to leave the others waiting.
+        with suppress(ConcurrentModification, UnsupportedError, HistoryLost, InternalError):
+            roll_forward(warehouse, intent)
     return len(pending)
 
 
-def _stored_commit(warehouse: Warehouse, text: str) -> TableCommit:
-    """A commit from its intent; how to reach the storage comes from the open warehouse, not from the catalog."""
-    return TableCommit.from_json(text, warehouse.storage_options)
+def _stored_commit(warehouse: Warehouse, member: IntentMember) -> TableCommit:
+    """A commit from its intent. Where the table lies is asked again: the warehouse may have been moved since."""
+    assert member.commit is not None
+    with warehouse.catalog.read() as tx:
+        relation = relations.by_id(tx, member.relation_id)
+    return replace(TableCommit.from_json(member.commit), location=warehouse.location_of(relation))
+
+
+def _is_running(tx: Session, refresh_id: int | None) -> bool:
+    record = None if refresh_id is None else history.find(tx, refresh_id)
+    return refresh_id is None or (record is not None and record.status is Outcome.RUNNING)
+
+
+def after_success(status: Status) -> Status:
+    """A suspended stream table stays suspended, also when a refresh was forced."""
+    return status if status is Status.SUSPENDED else Status.ACTIVE
 
 
 def _intent_member(place: int, member: UnitMember) -> IntentMember:
@@ -157,16 +177,19 @@ def _intent_member(place: int, member: UnitMember) -> IntentMember:
 
 def _finalise(tx: Session, member: IntentMember, now: datetime) -> None:
     result = MemberResult.from_json(member.result)
+    stored = streams.lock(tx, member.relation_id)
+    # A number that was taken since the intent means a new definition: the mark that it left must stay.
+    redefined = stored.refresh_number >= member.refresh_number
     streams.update(
         tx,
         member.relation_id,
         now=now,
         version=result.version,
-        refresh_number=member.refresh_number,
+        refresh_number=max(stored.refresh_number, member.refresh_number),
         populated=True,
-        status=Status.ACTIVE,
+        status=after_success(stored.status),
         consecutive_errors=0,
-        needs_reinitialize=False,
+        needs_reinitialize=stored.needs_reinitialize and redefined,
         effective_mode=result.effective_mode,
         data_timestamp=result.data_timestamp,
         last_refresh_at=now,
@@ -194,18 +217,21 @@ def _abandon(warehouse: Warehouse, intent: Intent, error: Exception) -> None:
     When no member is committed yet, the intent goes and nothing has happened. Otherwise the members that are
     committed stay, and every member is marked to be rebuilt: none of them is trusted to agree with the others.
     """
-    commits = [_stored_commit(warehouse, m.commit) for m in intent.members if m.commit is not None]
-    half_done = any(is_committed(commit) is not None for commit in commits)
+    half_done = any(_has_happened(warehouse, member) for member in intent.members)
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
         if not intents.remove(tx, intent.id):
             return
         for member in intent.members:
-            if half_done:
-                # The number is spent: a Delta log may hold it already.
-                streams.update(
-                    tx, member.relation_id, now=now, needs_reinitialize=True, refresh_number=member.refresh_number
-                )
+            stored = streams.lock(tx, member.relation_id)
+            # The number is spent: a Delta log may hold it already, or be given it by a process that does not know yet.
+            streams.update(
+                tx,
+                member.relation_id,
+                now=now,
+                needs_reinitialize=stored.needs_reinitialize or half_done,
+                refresh_number=max(stored.refresh_number, member.refresh_number),
+            )
             if member.refresh_id is not None:
                 history.finish(
                     tx,
@@ -215,3 +241,12 @@ def _abandon(warehouse: Warehouse, intent: Intent, error: Exception) -> None:
                     error_code=getattr(error, "code", None),
                     error_message=str(error),
                 )
+
+
+def _has_happened(warehouse: Warehouse, member: IntentMember) -> bool:
+    if member.commit is None:
+        return False
+    try:
+        return is_committed(_stored_commit(warehouse, member)) is not None
+    except HistoryLost:
+        return False

@@ -39,8 +39,6 @@ class ChangeBuffer:
     def known_rows(self) -> int | None:
         """Exact number of changed rows, or None when only reading would tell."""
         count = self.count()
-        if count.inserted == 0 and count.deleted == 0:
-            return 0
         if not count.exact or count.inserted is None or count.deleted is None:
             return None
         return count.inserted + count.deleted

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from sqlalchemy.orm import Session
 
-from trickle.catalog import alerts, history, streams
+from trickle.catalog import alerts, history, intents, streams
 from trickle.catalog.records import Outcome, RefreshRecord, Severity, Status
 from trickle.errors import TransientError, TrickleError, was_interrupted
 from trickle.lake.stage import discard_stages
@@ -74,7 +74,7 @@ def _count(warehouse: Warehouse, tx: Session, relation_id: int, code: str, messa
         consecutive_errors=errors,
         last_error=message,
         last_error_at=now,
-        status=Status.SUSPENDED if suspend else Status.ERROR,
+        status=Status.SUSPENDED if suspend or stream.status is Status.SUSPENDED else Status.ERROR,
     )
     payload: Mapping[str, object] = {
         "stream_table": str(stream.relation.name),
@@ -95,11 +95,13 @@ def _count(warehouse: Warehouse, tx: Session, relation_id: int, code: str, messa
 def close_abandoned(warehouse: Warehouse, relation_ids: Iterable[int] | None = None) -> int:
     """Close refreshes that nobody works on any more and that wrote no intent; remove what they staged; their number.
 
-    Units whose intent stands must have been rolled forward before.
+    Units whose intent stands are not touched: they will be rolled forward.
     """
     wanted = None if relation_ids is None else set(relation_ids)
     with warehouse.catalog.read() as tx:
+        intended = {member.refresh_id for intent in intents.pending(tx) for member in intent.members}
         running = [r for r in history.running(tx) if wanted is None or r.relation_id in wanted]
+        running = [r for r in running if r.id not in intended]
         dead = [(r, streams.by_id(tx, r.relation_id)) for r in running if _is_abandoned(warehouse, r)]
     for record, stream in dead:
         prefix = record.details.get("stage")

@@ -130,12 +130,8 @@ def commit(change: TableCommit) -> int:
     """Commit and return the new version. ConcurrentModification when another commit came first."""
     if change.location.exists(commit_path(change.version)):
         return _settled(change)
-    table = open_table(change.location, change.read_version)
-    check_writable(change.location, table)
-    _check_files(change, table)
+    table = check_commit(change)
     schema = change.schema
-    if schema is not None:
-        _check_new_schema(change, schema, table)
     try:
         table.create_write_transaction(
             _actions(change),
@@ -150,6 +146,16 @@ def commit(change: TableCommit) -> int:
     except DeltaError as error:
         return _settled(change, error)
     return change.version
+
+
+def check_commit(change: TableCommit) -> DeltaTable:
+    """Refuse what could not be committed, whoever comes first; the table at the version it was computed from."""
+    table = open_table(change.location, change.read_version)
+    check_writable(change.location, table)
+    _check_files(change, table)
+    if change.schema is not None:
+        _check_new_schema(change, change.schema, table)
+    return table
 
 
 def commit_once(change: TableCommit) -> int:

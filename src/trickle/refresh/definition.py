@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from pyspark.sql.types import StructType
@@ -11,8 +12,8 @@ from pyspark.sql.types import StructType
 from trickle.algebra.names import TableName, check_columns, nearest
 from trickle.catalog import alerts, relations, streams
 from trickle.catalog.records import Initiator, Kind, RefreshMode, Relation, Severity, Status, StreamTable
-from trickle.errors import CycleError, InvalidOption, UnknownColumn, UnsupportedQuery, WrongKind
-from trickle.lake.create import create, drop
+from trickle.errors import CycleError, InvalidOption, TrickleError, UnknownColumn, UnsupportedQuery, WrongKind
+from trickle.lake.create import create
 from trickle.lake.shape import lost_columns, relaxed
 from trickle.lake.snapshot import open_snapshot
 from trickle.refresh.dependencies import dependencies_of
@@ -20,7 +21,7 @@ from trickle.refresh.execute import refresh
 from trickle.refresh.options import CALCULATED, check_mode, check_options, check_schedule
 from trickle.sql import Query, query
 from trickle.tables import guard
-from trickle.tables.ddl import remove, taken
+from trickle.tables.ddl import drop_unregistered, remove, taken
 from trickle.tables.reading import Reading, resolve
 from trickle.warehouse import Warehouse
 
@@ -88,18 +89,20 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
                 schedule=definition.schedule,
                 refresh_mode=definition.refresh_mode,
                 options=definition.options,
-                always_refresh=_always(definition.query),
+                always_refresh=definition.query.is_unsteady,
                 now=now,
             )
             relations.set_dependencies(tx, relation.id, dependencies_of(definition.query, analysed.reading))
     except BaseException:
-        drop(location)
+        drop_unregistered(warehouse, definition.name, location)
         raise
     if initialize:
         try:
             refresh(warehouse, [definition.name], initiated_by=Initiator.INITIAL)
         except BaseException:
-            remove(warehouse, relation, cascade=True, statement="DROP STREAM TABLE")
+            # Where the intent stands, or others have built on it meanwhile, it stays.
+            with suppress(TrickleError):
+                remove(warehouse, relation, cascade=False, statement="DROP STREAM TABLE")
             raise
     return get(warehouse, definition.name)
 
@@ -140,6 +143,8 @@ def alter(
     options = {k: v for k, v in {**stream.options, **checked}.items() if given.get(k, v) is not None}
     text = None if new_query is None else _checked_query(warehouse, new_query)
     analysed = None if text is None else _analyse(warehouse, name, text)
+    if analysed is not None:
+        _keep_partition(stream, analysed.schema)
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
         streams.update(tx, stream.relation.id, now=now, schedule=schedule, refresh_mode=mode, options=options)
@@ -153,7 +158,8 @@ def alter(
                 now=now,
                 query=text.text,
                 needs_reinitialize=True,
-                always_refresh=_always(text),
+                refresh_number=streams.lock(tx, stream.relation.id).refresh_number + 1,
+                always_refresh=text.is_unsteady,
             )
             relations.update(tx, stream.relation.id, now=now, query=text.text)
             relations.set_dependencies(tx, stream.relation.id, dependencies_of(text, analysed.reading))
@@ -203,6 +209,12 @@ def _checked_query(warehouse: Warehouse, text: str) -> Query:
     with warehouse.catalog.read() as tx:
         depth = warehouse.settings(tx).max_parse_depth
     parsed = query(text, max_depth=depth)
+    _refuse_unsteady(parsed)
+    return parsed
+
+
+def _refuse_unsteady(parsed: Query) -> None:
+    """Refuse what no refresh could keep, in the query itself or in a view that it reads."""
     if parsed.limit_without_order:
         raise UnsupportedQuery(
             "LIMIT without ORDER BY gives other rows at every refresh", hint="add ORDER BY, or drop the LIMIT"
@@ -215,11 +227,6 @@ def _checked_query(warehouse: Warehouse, text: str) -> Query:
         raise UnsupportedQuery("a stream table cannot read system views", hint="read the system view itself")
     if any(ref.version is not None for ref in parsed.refs):
         raise UnsupportedQuery("a stream table reads its sources as they are", hint="leave VERSION AS OF out")
-    return parsed
-
-
-def _always(text: Query) -> bool:
-    return text.time_dependent or bool(text.volatile)
 
 
 def _analyse(warehouse: Warehouse, name: TableName, text: Query) -> Analysed:
@@ -230,8 +237,9 @@ def _analyse(warehouse: Warehouse, name: TableName, text: Query) -> Analysed:
             raise CycleError(f"stream table {name} would read itself")
         reading = resolve(warehouse, tx, text)
         guard.refuse_cycle(tx, name, own, reading.relations.values())
-    # A stream table that has not been filled yet has its columns already.
-    reading.versions = {relation_id: 0 for relation_id, pin in reading.pins.items() if pin is None}
+    for view in reading.views.values():
+        _refuse_unsteady(view)
+    reading = reading.for_columns()
     frame = reading.bind(text)
     check_columns(frame.columns)
     return Analysed(reading, relaxed(frame.schema))
@@ -249,6 +257,18 @@ def _partition(definition: Definition, schema: StructType) -> list[str]:
                 hint=f"did you mean {close!r}?" if close else "columns: " + ", ".join(schema.names),
             )
     return [by_key[column.lower()] for column in wanted]
+
+
+def _keep_partition(stream: StreamTable, schema: StructType) -> None:
+    """A new query must give the columns that the stored table is partitioned by."""
+    wanted = stream.options.get("partition_by") or []
+    assert isinstance(wanted, list)
+    lost = [column for column in wanted if column.lower() not in (name.lower() for name in schema.names)]
+    if lost:
+        raise UnknownColumn(
+            f"the new query of {stream.relation.name} has no column {lost[0]!r}, by which the table is partitioned",
+            hint="drop the stream table and create it with another partition_by",
+        )
 
 
 def _text_option(options: Mapping[str, object], name: str) -> str | None:

@@ -12,9 +12,9 @@ from pyspark.sql.types import StructType
 
 from trickle.algebra.names import TableName, quote
 from trickle.apply.steps import Step, reached
-from trickle.apply.unit import MemberResult, UnitMember, application_id, commit_unit, recover
+from trickle.apply.unit import MemberResult, UnitMember, after_success, application_id, commit_unit, recover
 from trickle.catalog import history, intents, relations, streams
-from trickle.catalog.records import Action, Initiator, Outcome, RefreshMode, Status, StreamTable
+from trickle.catalog.records import Action, Initiator, Outcome, RefreshMode, StreamTable
 from trickle.errors import CatalogUnreachable, SchemaDrift, TrickleError
 from trickle.history.failures import RolledBack, close_abandoned, owner, record_failure, under_way
 from trickle.lake.prepared import Prepared
@@ -176,7 +176,7 @@ def _record_idle(run: _Run, work: _Work) -> RefreshResult:
             now=now,
             data_timestamp=run.started,
             last_refresh_at=now,
-            status=Status.ACTIVE,
+            status=after_success(stream.status),
             consecutive_errors=0,
         )
     return RefreshResult(
@@ -238,9 +238,10 @@ def _begin(run: _Run, work: _Work) -> int:
 def _make(run: _Run, work: _Work, refresh_id: int, staged: Mapping[int, Snapshot]) -> _Made:
     """Compute and stage the next contents."""
     member, engine = work.member, run.warehouse.engine
-    snapshot = open_snapshot(run.warehouse.location_of(work.stream.relation))
+    location = run.warehouse.location_of(work.stream.relation)
     if work.choice.action is Action.NO_DATA:
-        return _Made(work, refresh_id, snapshot, None, 0)
+        return _Made(work, refresh_id, open_snapshot(location, work.stream.version), None, 0)
+    snapshot = open_snapshot(location)
     versions = {source: position.version for source, position in work.frontier.items()}
     reading = replace_sources(member.reading, versions, staged)
     with engine.count_jobs() as count, stages_named(run.stage):

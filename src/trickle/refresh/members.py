@@ -128,7 +128,7 @@ def facts_of(
         Facts(
             populated=stream.populated,
             needs_reinitialize=stream.needs_reinitialize or bool(dropped),
-            always_refresh=stream.always_refresh,
+            always_refresh=stream.always_refresh or any(v.is_unsteady for v in member.reading.views.values()),
             force=force,
             sources=facts,
         ),

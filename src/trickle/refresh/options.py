@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -18,15 +17,6 @@ CALCULATED = "calculated"
 # As many digits as a timedelta can hold.
 _DURATION = re.compile(r"(?:(\d{1,7})w)?(?:(\d{1,8})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?\Z", re.ASCII)
 _MACROS = ("@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually")
-
-
-@dataclass(frozen=True)
-class StreamOptions:
-    """What the user chose for a stream table."""
-
-    schedule: str = CALCULATED
-    refresh_mode: RefreshMode = RefreshMode.AUTO
-    others: Mapping[str, object] | None = None
 
 
 def parse_duration(text: str) -> timedelta | None:

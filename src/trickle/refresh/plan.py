@@ -51,7 +51,7 @@ class Choice:
 def choose(facts: Facts) -> Choice:
     """Nothing to do, a full refresh, or a rebuild."""
     moved = any(source.moved for source in facts.sources.values())
-    if facts.needs_reinitialize and facts.populated:
+    if facts.needs_reinitialize:
         return Choice(Action.REINITIALIZE, "the definition or a source was changed", moved)
     if not facts.populated:
         return Choice(Action.FULL, "first fill", moved)

@@ -85,6 +85,11 @@ class Query(SqlText):
     table_sample: bool = False
     order_without_limit: bool = False
 
+    @property
+    def is_unsteady(self) -> bool:
+        """Whether the result may differ although no table has changed."""
+        return self.time_dependent or bool(self.volatile)
+
 
 def _splice(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     parts: list[str] = []

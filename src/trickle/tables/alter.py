@@ -12,7 +12,7 @@ from trickle.catalog.records import Kind, Relation
 from trickle.engine.ddl import parse_ddl
 from trickle.errors import InvalidOption, UnknownColumn, WrongKind
 from trickle.lake import evolve
-from trickle.lake.commit import commit
+from trickle.lake.commit import commit, is_committed
 from trickle.lake.prepared import Prepared
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.sql import (
@@ -99,13 +99,16 @@ def _rewrite(
     warehouse: Warehouse, relation: Relation, columns: list[str], prepared: Prepared, verb: str, done: str
 ) -> Done:
     """Commit a table that was written anew with other columns: a Delta reader needs no column mapping to read it."""
+    change = prepared.as_commit()
     try:
         with warehouse.catalog.write() as tx:
             what = f"{verb} column {', '.join(columns)} of {relation.name}"
             guard.protect(tx, relation, columns, what, warehouse.settings(tx), warehouse.clock.now())
-        commit(prepared.as_commit())
+        commit(change)
     except BaseException:
-        prepared.discard()
+        # An interruption may come after the commit has landed.
+        if is_committed(change) is None:
+            prepared.discard()
         raise
     return Done(f"{relation.name}: {done}")
 

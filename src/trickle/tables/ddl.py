@@ -14,6 +14,7 @@ from trickle.catalog import relations
 from trickle.catalog.records import Dependency, Kind, Relation
 from trickle.engine.ddl import parse_ddl
 from trickle.errors import (
+    CatalogUnreachable,
     DuplicateName,
     InvalidOption,
     TrickleError,
@@ -65,7 +66,7 @@ def create_table(warehouse: Warehouse, statement: CreateTable) -> Done:
                 commit(prepared.as_commit())
         _register(warehouse, statement, location, key, existing)
     except BaseException:
-        drop(location)
+        drop_unregistered(warehouse, statement.name, location)
         raise
     if existing is not None:
         drop(warehouse.location_of(existing))
@@ -75,6 +76,17 @@ def create_table(warehouse: Warehouse, statement: CreateTable) -> Done:
 def _existing(warehouse: Warehouse, name: TableName) -> Relation | None:
     with warehouse.catalog.read() as tx:
         return relations.find(tx, name)
+
+
+def drop_unregistered(warehouse: Warehouse, name: TableName, location: Location) -> None:
+    """Remove a folder that was made for a relation, unless the catalog has it after all or cannot be asked."""
+    try:
+        with warehouse.catalog.read() as tx:
+            found = relations.find(tx, name)
+    except CatalogUnreachable:
+        return
+    if found is None or found.location is None or warehouse.location_of(found) != location:
+        drop(location)
 
 
 def taken(existing: Relation) -> DuplicateName:
@@ -270,7 +282,7 @@ def attach(warehouse: Warehouse, name: TableName, location: Location) -> Snapsho
             tx,
             name=name,
             kind=Kind.ATTACHED,
-            uid=snapshot.table_id,
+            uid=uuid.uuid4().hex,
             location=warehouse.relative(location),
             storage_options=location.storage_options or {},
             now=warehouse.clock.now(),

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from trickle.algebra.names import quote
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.lake.prepared import Prepared, note
-from trickle.lake.rewrite import replace_rows
+from trickle.lake.rewrite import append, replace_rows
 from trickle.lake.scan import scan
 from trickle.lake.snapshot import Snapshot
 from trickle.sql import Delete, Insert, SqlText, Truncate, Update
@@ -35,6 +35,9 @@ def insert(warehouse: Warehouse, statement: Insert) -> Changed:
         return replace_contents(warehouse, statement.name, rows)
     # What somebody typed fits into one file.
     typed = statement.query.text.lstrip()[:6].upper() == "VALUES"
+    if statement.name in resolve_now(warehouse, statement.query).relations:
+        # What was computed from the table itself is computed anew when another writer came first.
+        return change(warehouse, statement.name, lambda s: append(warehouse.engine, s, rows(s)))
     return append_rows(warehouse, statement.name, rows, small=typed)
 
 

@@ -45,7 +45,9 @@ def mark(tx: Session, readers: Collection[Relation], now: datetime) -> None:
     """Have stream tables rebuilt at their next refresh."""
     for reader in readers:
         if reader.kind is Kind.STREAM_TABLE:
-            streams.update(tx, reader.id, now=now, needs_reinitialize=True)
+            # A refresh that began before this must not commit after it: its number is taken.
+            number = streams.lock(tx, reader.id).refresh_number + 1
+            streams.update(tx, reader.id, now=now, needs_reinitialize=True, refresh_number=number)
 
 
 def refuse_drop(broken: Collection[Relation], relation: Relation, statement: str) -> None:

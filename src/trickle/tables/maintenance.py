@@ -12,7 +12,7 @@ from trickle.algebra.names import TableName
 from trickle.catalog import alerts, history, intents, relations, streams
 from trickle.catalog.records import Kind, Relation
 from trickle.changes.between import ChangeBuffer
-from trickle.errors import InvalidOption, WrongKind
+from trickle.errors import ConcurrentModification, InvalidOption, WrongKind
 from trickle.lake.commit import TableCommit, commit
 from trickle.lake.compact import compact
 from trickle.lake.snapshot import latest_version, open_snapshot
@@ -44,7 +44,11 @@ def compact_table(warehouse: Warehouse, name: TableName) -> Compacted:
     before = len(snapshot.files)
     if prepared.is_empty:
         return Compacted(str(name), before, before, snapshot.version)
-    version = commit(prepared.as_commit())
+    try:
+        version = commit(prepared.as_commit())
+    except ConcurrentModification:
+        prepared.discard()
+        raise
     if relation.kind is Kind.STREAM_TABLE:
         _move_pin(warehouse, relation, snapshot.version, version)
     return Compacted(str(name), before, before - len(prepared.removes) + len(prepared.adds), version)

@@ -47,7 +47,8 @@ def _change_rows(warehouse: Warehouse, statement: Merge, snapshot: Snapshot) -> 
         tests = [_test(clause, target, source, view_of) for clause in statement.clauses]
         rows = [_new_row(clause, statement, snapshot, source_rows.columns, view_of) for clause in statement.clauses]
         chosen = "CASE " + " ".join(f"WHEN {test} THEN {n}" for n, test in enumerate(tests)) + " END"
-        made = "CASE " + " ".join(f"WHEN {t} THEN {row}" for t, row in zip(tests, rows, strict=True)) + " END"
+        # Decided once, by the clause's number: a condition with rand() must not be asked twice.
+        made = f"CASE {_CLAUSE} " + " ".join(f"WHEN {n} THEN {row}" for n, row in enumerate(rows)) + " END"
         matched = f"{quote(target)}.{FILE} IS NOT NULL AND {quote(source)}.{_PRESENT}"
         joined = (
             f"(SELECT *, true AS {_PRESENT} FROM {quote(names[1])}) AS {quote(source)} {_join(statement)} "
@@ -55,7 +56,7 @@ def _change_rows(warehouse: Warehouse, statement: Merge, snapshot: Snapshot) -> 
         )
         old = f"CASE WHEN {quote(target)}.{FILE} IS NOT NULL THEN {struct_of(snapshot.schema, {}, target)} END"
         pairs = (
-            f"SELECT {old} AS o, {made} AS n, {quote(target)}.{FILE}, {quote(target)}.{ROW}, {chosen} AS {_CLAUSE}, "
+            f"SELECT {chosen} AS {_CLAUSE}, {old} AS o, {made} AS n, {quote(target)}.{FILE}, {quote(target)}.{ROW}, "
             f"{matched} AS matched FROM {joined}"
         )
         return weighted_pairs(_once(pairs))

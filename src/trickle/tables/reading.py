@@ -38,7 +38,7 @@ class Reading:
 
     warehouse: Warehouse
     relations: dict[TableName, Relation] = field(default_factory=dict)
-    views: dict[TableName, SqlText] = field(default_factory=dict)
+    views: dict[TableName, Query] = field(default_factory=dict)
     pins: dict[int, int | None] = field(default_factory=dict)
     versions: Mapping[int, int] = field(default_factory=dict)
     overlays: Mapping[int, Snapshot] = field(default_factory=dict)
