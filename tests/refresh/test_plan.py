@@ -29,9 +29,10 @@ def test_changed_sources_are_named() -> None:
     assert (choice.action, choice.reason) == (Action.FULL, "changed: aa, b")
 
 
-def test_the_first_fill_comes_before_everything() -> None:
-    empty = replace(KEPT, populated=False, needs_reinitialize=True, sources={})
+def test_the_first_fill_is_a_rebuild_when_the_definition_was_changed_before_it() -> None:
+    empty = replace(KEPT, populated=False, force=True, sources={})
     assert choose(empty).reason == "first fill"
+    assert choose(replace(empty, needs_reinitialize=True)).action is Action.REINITIALIZE
 
 
 def test_a_rebuild_comes_before_force_and_changes() -> None:

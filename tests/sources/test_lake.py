@@ -68,8 +68,9 @@ def test_a_stream_table_stands_where_the_catalog_pins_it(tmp_path: Path) -> None
     write(tmp_path / "a", 2)
     kind = relation(Kind.STREAM_TABLE)
     assert current(kind, place, stream(0), None) == LakePosition("u1", 0)
-    assert current(kind, place, stream(None), None) is None
-    assert current(kind, place, None, None) is None
+    for empty in (stream(None), None):
+        with pytest.raises(InternalError, match="without contents"):
+            current(kind, place, empty, None)
 
 
 def test_a_view_has_no_position(tmp_path: Path) -> None:
