@@ -81,9 +81,8 @@ def test_a_clock_inside_a_view_is_seen(t: Trickle) -> None:
 
 def test_a_condition_with_chance_decides_once(t: Trickle) -> None:
     t.sql("CREATE TABLE a (x INT, y INT); INSERT INTO a SELECT id, 0 FROM range(200)")
-    t.sql(
-        "MERGE INTO a USING (SELECT id FROM range(200)) s ON a.x = s.id WHEN MATCHED AND rand() < 0.5 THEN UPDATE SET y = 1"
-    )
+    chance = "WHEN MATCHED AND rand() < 0.5 THEN UPDATE SET y = 1"
+    t.sql(f"MERGE INTO a USING (SELECT id FROM range(200)) s ON a.x = s.id {chance}")
     rows = t.table("a").collect()
     assert len(rows) == 200, "an update never deletes"
     assert 0 < sum(row.y for row in rows) < 200
