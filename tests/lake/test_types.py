@@ -32,13 +32,13 @@ from pyspark.sql.types import (
 )
 
 from trickle.errors import InvalidName, InvalidOption, UnknownColumn, UnsupportedTable
+from trickle.lake.shape import relaxed
 from trickle.lake.types import (
     arrow_schema,
     check_partition,
     check_storable,
     delta_schema,
     has_timestamp_ntz,
-    relaxed,
     storable,
 )
 

@@ -142,11 +142,6 @@ def storable(schema: StructType) -> StructType:
     return StructType([StructField(f.name, _stored(f.dataType), f.nullable, _comment(f)) for f in schema.fields])
 
 
-def relaxed(schema: StructType) -> StructType:
-    """The stored schema with every column nullable, for results whose NOT NULL is a mere inference of Spark."""
-    return StructType([StructField(f.name, f.dataType, True, f.metadata) for f in storable(schema).fields])
-
-
 def _comment(field: StructField) -> dict[str, str] | None:
     return {"comment": field.metadata["comment"]} if "comment" in field.metadata else None
 
