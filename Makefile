@@ -14,7 +14,7 @@ PYTEST := $(PY) -m pytest
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test check bench docs lock build clean java
+.PHONY: help demo test test-local-cluster test-connect check bench docs lock build clean java
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' Makefile
@@ -23,9 +23,11 @@ demo: $(READY) java ## a small shop with stream tables, live in the terminal
 	@$(PY) demo/shop.py
 
 test: check java ## everything: check, all tests on local Spark, the portable ones on a cluster and on Spark Connect
-	$(PYTEST)
-	$(PYTEST) --engine local-cluster -m portable tests
-	$(PYTEST) --engine connect -m portable tests
+	$(PYTEST) -n 2 --dist loadfile
+	@$(MAKE) -j 2 --output-sync=target test-local-cluster test-connect
+
+test-local-cluster test-connect: test-%: $(READY)
+	$(PYTEST) --engine $* -m portable tests
 
 check: $(READY) ## format, lint, types, import rules, fresh generated pages
 	$(VENV)/bin/ruff format --check $(LINTED)
