@@ -14,6 +14,7 @@ by any process, at the same time.
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -45,6 +46,8 @@ class MemberResult:
     data_timestamp: datetime
     effective_mode: str | None
     details: Mapping[str, object]
+    state: Mapping[str, object] | None = None
+    """What the stream table remembers about its storage afterwards; None when that stays as it is."""
 
     def to_json(self) -> dict[str, object]:
         """Plain values, JSON's own types only."""
@@ -58,6 +61,7 @@ class MemberResult:
             "data_timestamp": self.data_timestamp.isoformat(),
             "effective_mode": self.effective_mode,
             "details": dict(self.details),
+            "state": None if self.state is None else dict(self.state),
         }
 
     @staticmethod
@@ -73,6 +77,7 @@ class MemberResult:
             data_timestamp=datetime.fromisoformat(found["data_timestamp"]),
             effective_mode=found["effective_mode"],
             details=found["details"],
+            state=found.get("state"),
         )
 
 
@@ -83,23 +88,28 @@ class UnitMember:
     relation_id: int
     refresh_number: int
     """The number this refresh gets; one more than the table's last."""
-    commit: TableCommit | None
-    """None when the contents stay as they are and only the frontier moves."""
+    commits: Mapping[str, TableCommit]
+    """By the folder inside the stream table's: inner tables first, the stream table itself (``OWN``) last. Empty when
+    the contents stay as they are and only the frontier moves."""
     refresh_id: int | None
     result: MemberResult
 
 
-def application_id(uid: str) -> str:
-    """The Delta application id of a stream table: one for its whole life."""
-    return f"trickle:{uid}"
+OWN = ""
+"""The folder of a stream table itself."""
+
+
+def application_id(uid: str, folder: str = OWN) -> str:
+    """The Delta application id of a stream table, or of an inner table: one for its whole life."""
+    return f"trickle:{uid}:{folder}" if folder else f"trickle:{uid}"
 
 
 def commit_unit(warehouse: Warehouse, members: Sequence[UnitMember]) -> None:
     """Commit staged work for all members together."""
     reached(Step.STAGED)
     for member in members:
-        if member.commit is not None:
-            check_commit(member.commit)
+        for commit in member.commits.values():
+            check_commit(commit)
     with warehouse.catalog.write() as tx:
         # In one order for all, so that two units never wait for each other.
         for member in sorted(members, key=lambda m: m.relation_id):
@@ -119,14 +129,17 @@ def commit_unit(warehouse: Warehouse, members: Sequence[UnitMember]) -> None:
 
 def roll_forward(warehouse: Warehouse, intent: Intent) -> None:
     """Finish a unit whose intent is written. Safe to repeat."""
-    for place, member in enumerate(intent.members):
-        if member.commit is not None:
-            try:
-                commit_once(_stored_commit(warehouse, member))
-            except (ConcurrentModification, UnsupportedError, HistoryLost, InternalError) as error:
-                _abandon(warehouse, intent, error)
-                raise
-        reached(Step.TABLE_COMMITTED, place)
+    done = 0
+    for member in intent.members:
+        for commit in _stored_commits(warehouse, member) or (None,):
+            if commit is not None:
+                try:
+                    commit_once(commit)
+                except (ConcurrentModification, UnsupportedError, HistoryLost, InternalError) as error:
+                    _abandon(warehouse, intent, error)
+                    raise
+            reached(Step.TABLE_COMMITTED, done)
+            done += 1
     reached(Step.TABLES_COMMITTED)
     with warehouse.catalog.write() as tx:
         if intents.remove(tx, intent.id):
@@ -146,12 +159,21 @@ def recover(warehouse: Warehouse, relation_ids: Sequence[int] | None = None) -> 
     return len(pending)
 
 
-def _stored_commit(warehouse: Warehouse, member: IntentMember) -> TableCommit:
-    """A commit from its intent. Where the table lies is asked again: the warehouse may have been moved since."""
-    assert member.commit is not None
+def _stored_commits(warehouse: Warehouse, member: IntentMember) -> list[TableCommit]:
+    """Commits from their intent. Where the tables lie is asked again: the warehouse may have been moved since."""
+    if member.commit is None:
+        return []
     with warehouse.catalog.read() as tx:
         relation = relations.by_id(tx, member.relation_id)
-    return replace(TableCommit.from_json(member.commit), location=warehouse.location_of(relation))
+    location = warehouse.location_of(relation)
+    stored = json.loads(member.commit)
+    if "commits" not in stored:
+        # As the first version wrote it: the commit of the stream table alone.
+        return [replace(TableCommit.from_json(member.commit), location=location)]
+    return [
+        replace(TableCommit.from_json(commit), location=location.child(*folder.split("/")) if folder else location)
+        for folder, commit in stored["commits"]
+    ]
 
 
 def _is_running(tx: Session, refresh_id: int | None) -> bool:
@@ -168,11 +190,15 @@ def _intent_member(place: int, member: UnitMember) -> IntentMember:
     return IntentMember(
         relation_id=member.relation_id,
         position=place,
-        commit=None if member.commit is None else member.commit.to_json(),
+        commit=_commits_json(member.commits) if member.commits else None,
         refresh_number=member.refresh_number,
         refresh_id=member.refresh_id,
         result=member.result.to_json(),
     )
+
+
+def _commits_json(commits: Mapping[str, TableCommit]) -> str:
+    return json.dumps({"commits": [[folder, commit.to_json()] for folder, commit in commits.items()]})
 
 
 def _finalise(tx: Session, member: IntentMember, now: datetime) -> None:
@@ -194,6 +220,8 @@ def _finalise(tx: Session, member: IntentMember, now: datetime) -> None:
         data_timestamp=result.data_timestamp,
         last_refresh_at=now,
     )
+    if result.state is not None:
+        streams.update(tx, member.relation_id, now=now, state=result.state)
     streams.set_frontier(tx, member.relation_id, result.frontier)
     if member.refresh_id is not None:
         history.finish(
@@ -244,9 +272,7 @@ def _abandon(warehouse: Warehouse, intent: Intent, error: Exception) -> None:
 
 
 def _has_happened(warehouse: Warehouse, member: IntentMember) -> bool:
-    if member.commit is None:
-        return False
     try:
-        return is_committed(_stored_commit(warehouse, member)) is not None
+        return any(is_committed(commit) is not None for commit in _stored_commits(warehouse, member))
     except HistoryLost:
         return False

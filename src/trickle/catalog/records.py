@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from trickle.algebra.names import TableName
 
@@ -139,6 +140,8 @@ class StreamTable:
     last_error_at: datetime | None
     needs_reinitialize: bool
     always_refresh: bool
+    state: Mapping[str, Any]
+    """How its contents are stored and where its inner tables stand (``refresh/state.py``); empty before the first fill."""
     updated_at: datetime
 
 

@@ -37,6 +37,7 @@ class StreamFields(TypedDict, total=False):
     last_error_at: datetime | None
     needs_reinitialize: bool
     always_refresh: bool
+    state: Mapping[str, Any]
 
 
 def add(
@@ -114,8 +115,9 @@ def update(tx: Session, relation_id: int, *, now: datetime, **fields: Unpack[Str
     columns: dict[str, Any] = dict(fields)
     if "query" in columns:
         relations.update(tx, relation_id, now=now, query=columns.pop("query"))
-    if "options" in columns:
-        columns["options"] = dict(columns["options"])
+    for name in ("options", "state"):
+        if name in columns:
+            columns[name] = dict(columns[name])
     statement = sql_update(StreamTableRow).where(StreamTableRow.relation_id == relation_id)
     statement = statement.values(**columns, updated_at=now).returning(StreamTableRow.relation_id)
     changed = tx.execute(statement).scalar_one_or_none()
@@ -180,5 +182,6 @@ def _record(row: StreamTableRow, relation: RelationRow, frontier: Mapping[int, s
         last_error_at=row.last_error_at,
         needs_reinitialize=row.needs_reinitialize,
         always_refresh=row.always_refresh,
+        state=row.state or {},
         updated_at=row.updated_at,
     )

@@ -78,6 +78,7 @@ def merge_rows(engine: Engine, snapshot: Snapshot, delta: DataFrame, *, is_net: 
             inserted=rows.staged.inserted,
             deleted=rows.staged.deleted,
             stage_ids=tuple(stages),
+            changes=rows.staged,
         )
 
 

@@ -29,6 +29,8 @@ class Prepared:
     stage_ids: tuple[str, ...] = ()
     schema: StructType | None = None
     data_change: bool = True
+    changes: ChangeFiles | None = None
+    """The exact change rows, where they are kept; else the added and removed files are the change."""
 
     @property
     def is_empty(self) -> bool:

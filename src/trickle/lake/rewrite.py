@@ -105,6 +105,7 @@ def overwrite(
             deleted=deleted,
             stage_ids=tuple(stages),
             schema=shape if schema is not None else None,
+            changes=change,
         )
 
 
@@ -145,6 +146,7 @@ def apply_changes(engine: Engine, snapshot: Snapshot, rows: ChangeRows, stages: 
         inserted=staged.inserted,
         deleted=staged.deleted,
         stage_ids=tuple(stages),
+        changes=staged,
     )
 
 

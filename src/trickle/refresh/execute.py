@@ -7,27 +7,23 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
-
-from trickle.algebra.names import TableName, quote
+from trickle.algebra.names import TableName
 from trickle.apply.steps import Step, reached
 from trickle.apply.unit import MemberResult, UnitMember, after_success, application_id, commit_unit, recover
 from trickle.catalog import history, intents, relations, streams
 from trickle.catalog.records import Action, Initiator, Outcome, RefreshMode, StreamTable
-from trickle.errors import CatalogUnreachable, SchemaDrift, TrickleError
+from trickle.errors import CatalogUnreachable, TrickleError
 from trickle.history.failures import RolledBack, close_abandoned, owner, record_failure, under_way
-from trickle.lake.prepared import Prepared
-from trickle.lake.rewrite import overwrite
-from trickle.lake.shape import lost_columns, relaxed
-from trickle.lake.snapshot import Snapshot, open_snapshot
+from trickle.lake.snapshot import open_snapshot
 from trickle.lake.stage import discard_stages
 from trickle.lake.stages import stages_named
+from trickle.refresh.compiling import compiled_for
 from trickle.refresh.dependencies import dependencies_of
+from trickle.refresh.making import Made, Task, make_differential, make_full
 from trickle.refresh.members import Cut, Member, facts_of, is_unfinished, load, require_filled, take_cut
 from trickle.refresh.plan import Choice, choose
+from trickle.refresh.state import State
 from trickle.sources.lake import LakePosition
-from trickle.tables.reading import Reading
 from trickle.warehouse import Warehouse
 
 
@@ -70,27 +66,13 @@ class _Work:
 
 
 @dataclass(frozen=True)
-class _Made:
+class _Done:
     """A member whose next contents are staged."""
 
     work: _Work
     refresh_id: int
-    snapshot: Snapshot
-    prepared: Prepared | None
+    made: Made
     spark_jobs: int | None
-
-    @property
-    def next_snapshot(self) -> Snapshot:
-        if self.prepared is None:
-            return self.snapshot
-        gone = {file.path for file in self.prepared.removes}
-        kept = tuple(file for file in self.snapshot.files if file.path not in gone)
-        return replace(
-            self.snapshot,
-            version=self.snapshot.version + 1,
-            schema=self.prepared.schema or self.snapshot.schema,
-            files=kept + self.prepared.adds,
-        )
 
 
 def refresh(
@@ -137,7 +119,7 @@ def _record_lost_source(run: _Run, members: list[Member], error: TrickleError) -
         record_failure(run.warehouse, refresh_id, member.stream.relation.id, error)
 
 
-def _choose(run: _Run, member: Member, cut: Cut, staged: Mapping[int, Snapshot]) -> _Work:
+def _choose(run: _Run, member: Member, cut: Cut, staged: Mapping[int, Made]) -> _Work:
     facts, frontier = facts_of(run.warehouse, member, cut, staged, force=run.force)
     return _Work(member, choose(facts), frontier)
 
@@ -193,8 +175,8 @@ def _record_idle(run: _Run, work: _Work) -> RefreshResult:
 
 def _refresh_unit(run: _Run, members: list[Member], cut: Cut) -> list[RefreshResult]:
     begun: dict[int, Member] = {}
-    made: list[_Made] = []
-    staged: dict[int, Snapshot] = {}
+    done: list[_Done] = []
+    staged: dict[int, Made] = {}
     with under_way(run.warehouse) as name:
         try:
             for member in members:
@@ -203,15 +185,15 @@ def _refresh_unit(run: _Run, members: list[Member], cut: Cut) -> list[RefreshRes
                 name(refresh_id)
                 begun[refresh_id] = member
                 reached(Step.STARTED)
-                done = _make(run, work, refresh_id, staged)
-                made.append(done)
-                staged[member.stream.relation.id] = done.next_snapshot
-            commit_unit(run.warehouse, [_unit_member(done, run.started) for done in made])
+                made = _make(run, work, refresh_id, staged)
+                done.append(made)
+                staged[member.stream.relation.id] = made.made
+            commit_unit(run.warehouse, [_unit_member(one, run.started) for one in done])
         except BaseException as error:
             _give_up(run, begun, error)
             raise
     now = run.warehouse.clock.now()
-    return [_result(done, _milliseconds(run.started, now)) for done in made]
+    return [_result(one, _milliseconds(run.started, now)) for one in done]
 
 
 def _begin(run: _Run, work: _Work) -> int:
@@ -235,66 +217,55 @@ def _begin(run: _Run, work: _Work) -> int:
     return refresh_id
 
 
-def _make(run: _Run, work: _Work, refresh_id: int, staged: Mapping[int, Snapshot]) -> _Made:
+def _make(run: _Run, work: _Work, refresh_id: int, staged: Mapping[int, Made]) -> _Done:
     """Compute and stage the next contents."""
-    member, engine = work.member, run.warehouse.engine
-    location = run.warehouse.location_of(work.stream.relation)
+    warehouse, member = run.warehouse, work.member
+    location = warehouse.location_of(work.stream.relation)
     if work.choice.action is Action.NO_DATA:
-        return _Made(work, refresh_id, open_snapshot(location, work.stream.version), None, 0)
-    snapshot = open_snapshot(location)
-    versions = {source: position.version for source, position in work.frontier.items()}
-    reading = replace_sources(member.reading, versions, staged)
-    with engine.count_jobs() as count, stages_named(run.stage):
-        frame = reading.bind(member.query)
-        schema = _next_schema(frame, snapshot, rebuild=work.choice.action is Action.REINITIALIZE, name=member.name)
-        visible = frame.select(*[quote(c) for c in (schema or snapshot.schema).names])
-        # Consumers see what changed, not that everything was written anew.
-        difference = member.has_consumers and schema is None and work.stream.populated
-        prepared = overwrite(engine, snapshot, visible, difference=difference, schema=schema)
-    return _Made(work, refresh_id, snapshot, None if prepared.is_empty else prepared, count.jobs)
+        return _Done(work, refresh_id, Made(open_snapshot(location, work.stream.version)), 0)
+    before = {source: LakePosition.parse(position) for source, position in work.stream.frontier.items()}
+    with warehouse.engine.count_jobs() as count, stages_named(run.stage):
+        task = Task(warehouse, member, before, work.frontier, staged, None)
+        task = replace(task, compiled=compiled_for(task))
+        state = State.of(work.stream)
+        if work.choice.action is Action.DIFFERENTIAL and state is not None:
+            made = make_differential(task, state)
+        else:
+            made = make_full(task, work.choice.action)
+    return _Done(work, refresh_id, made, count.jobs)
 
 
-def replace_sources(reading: Reading, versions: Mapping[int, int], staged: Mapping[int, Snapshot]) -> Reading:
-    """The same reading, at given versions and over staged tables."""
-    return Reading(reading.warehouse, reading.relations, reading.views, reading.pins, versions, staged)
-
-
-def _next_schema(frame: DataFrame, snapshot: Snapshot, *, rebuild: bool, name: TableName) -> StructType | None:
-    """None when the result fits the table; the new schema when the table is being rebuilt."""
-    found = relaxed(frame.schema)
-    if rebuild and relaxed(snapshot.schema) != found:
-        return found
-    lost = lost_columns(snapshot.schema, found)
-    if lost:
-        now = next((f.dataType.simpleString() for f in found.fields if f.name.lower() == lost[0].lower()), "missing")
-        raise SchemaDrift(
-            f"the query of {name} no longer gives the columns it was created with",
-            detail=f"column {lost[0]!r} was {snapshot.schema[lost[0]].dataType.simpleString()} and is now {now}",
-            hint=f"CREATE OR REPLACE STREAM TABLE {name} ... or change the source back",
-        )
-    return None
-
-
-def _unit_member(made: _Made, started: datetime) -> UnitMember:
-    stream, prepared = made.work.stream, made.prepared
+def _unit_member(done: _Done, started: datetime) -> UnitMember:
+    stream, made = done.work.stream, done.made
     number = stream.refresh_number + 1
-    commit = prepared.as_commit(app=(application_id(stream.relation.uid), number)) if prepared is not None else None
+    own = made.own
     result = MemberResult(
-        version=made.next_snapshot.version,
-        frontier={source: str(position) for source, position in made.work.frontier.items()},
-        action=made.work.choice.action,
-        rows_inserted=prepared.inserted if prepared else 0,
-        rows_deleted=prepared.deleted if prepared else 0,
-        reason=made.work.choice.reason,
+        version=made.next.version,
+        frontier={source: str(position) for source, position in done.work.frontier.items()},
+        action=done.work.choice.action,
+        rows_inserted=own.inserted if own else 0,
+        rows_deleted=own.deleted if own else 0,
+        reason=done.work.choice.reason,
         data_timestamp=started,
-        effective_mode=RefreshMode.FULL.value,
+        effective_mode=_effective_mode(done.work),
         details={
-            "spark_jobs": made.spark_jobs,
-            "files_added": len(prepared.adds) if prepared else 0,
-            "files_removed": len(prepared.removes) if prepared else 0,
+            "spark_jobs": done.spark_jobs,
+            "files_added": sum(len(prepared.adds) for prepared in made.prepared.values()),
+            "files_removed": sum(len(prepared.removes) for prepared in made.prepared.values()),
+            **made.details,
         },
+        state=None if made.state is None else made.state.to_json(),
     )
-    return UnitMember(stream.relation.id, number, commit, made.refresh_id, result)
+    commits = {
+        folder: prepared.as_commit(app=(application_id(stream.relation.uid, folder), number))
+        for folder, prepared in sorted(made.prepared.items(), reverse=True)
+    }
+    return UnitMember(stream.relation.id, number, commits, done.refresh_id, result)
+
+
+def _effective_mode(work: _Work) -> str:
+    differs = work.choice.action is Action.DIFFERENTIAL
+    return (RefreshMode.DIFFERENTIAL if differs else RefreshMode.FULL).value
 
 
 def _give_up(run: _Run, begun: Mapping[int, Member], error: BaseException) -> None:
@@ -314,16 +285,16 @@ def _give_up(run: _Run, begun: Mapping[int, Member], error: BaseException) -> No
             record_failure(run.warehouse, refresh_id, member.stream.relation.id, own)
 
 
-def _result(made: _Made, duration_ms: float) -> RefreshResult:
+def _result(done: _Done, duration_ms: float) -> RefreshResult:
     return RefreshResult(
-        name=str(made.work.member.name),
-        action=made.work.choice.action.value,
-        rows_inserted=made.prepared.inserted if made.prepared else 0,
-        rows_deleted=made.prepared.deleted if made.prepared else 0,
+        name=str(done.work.member.name),
+        action=done.work.choice.action.value,
+        rows_inserted=done.made.own.inserted if done.made.own else 0,
+        rows_deleted=done.made.own.deleted if done.made.own else 0,
         duration_ms=duration_ms,
-        reason=made.work.choice.reason,
-        version=made.next_snapshot.version,
-        spark_jobs=made.spark_jobs,
+        reason=done.work.choice.reason,
+        version=done.made.next.version,
+        spark_jobs=done.spark_jobs,
     )
 
 

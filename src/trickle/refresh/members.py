@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from sqlalchemy.orm import Session
 
@@ -19,6 +20,7 @@ from trickle.dag.graph import order
 from trickle.errors import Suspended, UserError
 from trickle.lake.snapshot import Snapshot
 from trickle.refresh.plan import Facts, SourceFact
+from trickle.refresh.state import State
 from trickle.sources.lake import LakePosition, current
 from trickle.sql import Query
 from trickle.tables.reading import Reading, parsed, resolve
@@ -81,6 +83,15 @@ def is_unfinished(tx: Session, members: Sequence[Member]) -> bool:
 Cut = Mapping[int, LakePosition]
 
 
+class StagedSource(Protocol):
+    """A source that is refreshed by the same unit."""
+
+    @property
+    def next(self) -> Snapshot:
+        """Its contents to come."""
+        ...
+
+
 def require_filled(members: Sequence[Member]) -> None:
     """Refuse a member that reads a stream table without contents, unless that is filled in the same unit."""
     own = {member.stream.relation.id for member in members}
@@ -107,19 +118,21 @@ def take_cut(warehouse: Warehouse, members: Sequence[Member]) -> Cut:
 
 
 def facts_of(
-    warehouse: Warehouse, member: Member, cut: Cut, staged: Mapping[int, Snapshot], *, force: bool
+    warehouse: Warehouse, member: Member, cut: Cut, staged: Mapping[int, StagedSource], *, force: bool
 ) -> tuple[Facts, dict[int, LakePosition]]:
     """What the choice of action depends on, and the frontier that the refresh would reach."""
     facts: dict[int, SourceFact] = {}
     frontier: dict[int, LakePosition] = {}
+    befores: list[LakePosition | None] = []
     for source in member.reading.tables:
         if source.id in staged:
-            now = LakePosition(source.uid, staged[source.id].version)
+            now = LakePosition(source.uid, staged[source.id].next.version)
             rows = None
         else:
             now = cut[source.id]
             rows = _changed_rows(warehouse, member, source, now)
         before = _frontier(member, source)
+        befores.append(before)
         frontier[source.id] = now
         facts[source.id] = SourceFact(str(source.name), None if before is None else str(before), str(now), rows)
     stream = member.stream
@@ -130,6 +143,8 @@ def facts_of(
             needs_reinitialize=stream.needs_reinitialize or bool(dropped),
             always_refresh=stream.always_refresh or any(v.is_unsteady for v in member.reading.views.values()),
             force=force,
+            mode=stream.refresh_mode,
+            is_kept=State.of(stream) is not None and all(position is not None for position in befores),
             sources=facts,
         ),
         frontier,

@@ -59,12 +59,12 @@ def check_mode(value: object) -> RefreshMode:
     try:
         mode = RefreshMode(str(value).upper())
     except ValueError:
-        raise InvalidOption(f"no refresh mode {value!r}", hint="refresh modes: AUTO, FULL") from None
-    if mode in (RefreshMode.DIFFERENTIAL, RefreshMode.IMMEDIATE):
+        raise InvalidOption(f"no refresh mode {value!r}", hint="refresh modes: AUTO, DIFFERENTIAL, FULL") from None
+    if mode is RefreshMode.IMMEDIATE:
         raise UnsupportedError(
             f"refresh mode {mode.value} is not there yet",
-            detail="this version refreshes in full; DIFFERENTIAL and IMMEDIATE would promise more",
-            hint="use refresh_mode = 'AUTO': it will change to differential refresh when that is available",
+            detail="this version refreshes when asked to; IMMEDIATE would promise more",
+            hint="use refresh_mode = 'AUTO' and refresh after each change",
         )
     return mode
 

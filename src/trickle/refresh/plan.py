@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from trickle.catalog.records import Action
+from trickle.catalog.records import Action, RefreshMode
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,9 @@ class Facts:
     needs_reinitialize: bool
     always_refresh: bool
     force: bool
+    mode: RefreshMode = RefreshMode.FULL
+    is_kept: bool = False
+    """Whether what is stored can be changed by changes: its layout is known, and so is what it reflects."""
     sources: Mapping[int, SourceFact] = field(default_factory=dict)
 
 
@@ -59,7 +62,9 @@ def choose(facts: Facts) -> Choice:
         return Choice(Action.FULL, "forced", moved)
     changed = sorted(source.name for source in facts.sources.values() if source.changed)
     if changed:
-        return Choice(Action.FULL, "changed: " + ", ".join(changed), moved)
+        by_changes = facts.is_kept and facts.mode in (RefreshMode.DIFFERENTIAL, RefreshMode.AUTO)
+        action = Action.DIFFERENTIAL if by_changes else Action.FULL
+        return Choice(action, "changed: " + ", ".join(changed), moved)
     if facts.always_refresh:
         return Choice(Action.FULL, "the query depends on time or chance", moved)
     return Choice(Action.NO_DATA, "no source has changed", moved)

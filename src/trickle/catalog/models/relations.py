@@ -72,6 +72,7 @@ class StreamTableRow(Base):
     last_error_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     needs_reinitialize: Mapped[bool]
     always_refresh: Mapped[bool]
+    state: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 

@@ -1,0 +1,195 @@
+"""A query cut into stages, each kept in a table of its own (pure).
+
+The change of an aggregate or a top-k is cheap where its result is stored, and needs its whole input where it is not. So
+the tree is cut below the root at each of them: the inner one becomes a *stage*, stored in a table that belongs to the
+stream table, and what was above it reads that table, at its old, new and changing face, like any other source. The last
+stage is the stream table itself.
+
+    SELECT max(total) FROM (SELECT customer, sum(amount) AS total FROM orders GROUP BY customer)
+
+    stage 1: total by customer, from orders                  kept by its groups
+    stage 2: max(total), from stage 1                        kept by its only group
+
+Safe because a relation may be replaced by a table that holds it. Equal parts of a query become one stage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from trickle.delta.differentiate import differentiate
+from trickle.delta.first_rows import FirstRows
+from trickle.delta.groups import Groups
+from trickle.delta.plan import Plan
+from trickle.operators import (
+    Aggregate,
+    Operator,
+    Output,
+    Project,
+    Recursion,
+    RecursiveRef,
+    Scan,
+    TopK,
+    Window,
+    show,
+    walk,
+)
+from trickle.sql.rewrites.copy import renamed_tree
+
+STATE = "__trickle_state_"
+"""Tables of stages other than the last are called this and their number, from 1."""
+
+TypesOf = Callable[[Aggregate], Sequence[tuple[str, str]]]
+"""The types of the arguments of an aggregate's calls, by the names of the calls."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Any other relation: stored as it is, and changed by the plain rules."""
+
+    tree: Operator
+
+    @property
+    def stored(self) -> tuple[Output, ...]:
+        """The stored columns."""
+        return Output.keep(self.tree.columns)
+
+    def whole(self) -> Operator:
+        """All stored rows, computed from the sources."""
+        return self.tree
+
+    def change(self) -> Plan:
+        """The change of the stored rows."""
+        return Plan((), differentiate(self.tree))
+
+
+Keeping = Groups | FirstRows | Rows
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A relation that is kept in a table.
+
+    ``plain`` is the relation as the query has it, ``whole`` the same with hidden columns; both read the sources alone.
+    ``keeping`` may read the tables of earlier stages.
+    """
+
+    table: str
+    keeping: Keeping
+    plain: Operator
+    whole: Operator
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(output.name for output in self.keeping.stored)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The tables of sources and of earlier stages that its change is computed from."""
+        return frozenset(node.table for node in walk(self._tree) if isinstance(node, Scan))
+
+    @property
+    def _tree(self) -> Operator:
+        return self.keeping.whole()
+
+
+def split(tree: Operator, types_of: TypesOf, own_table: str) -> tuple[Stage, ...]:
+    """The stages of a query, in the order in which they are computed; the last is kept in ``own_table``."""
+    cutter = _Cutter(types_of)
+    last = cutter.stage(tree, own_table)
+    return (*cutter.stages, last)
+
+
+class _Cutter:
+    def __init__(self, types_of: TypesOf) -> None:
+        self._types_of = types_of
+        self._known: dict[str, Stage] = {}
+        self.stages: list[Stage] = []
+
+    def stage(self, tree: Operator, table: str) -> Stage:
+        """A stage for a relation; what has to be cut below its root is."""
+        whole = self._keeping(tree, cut=False).whole()
+        return Stage(table, self._keeping(tree, cut=True), tree, whole)
+
+    def _keeping(self, tree: Operator, *, cut: bool) -> Keeping:
+        below = self._cut if cut else _as_is
+        top, outputs = (tree.input, tree.outputs) if isinstance(tree, Project) else (tree, Output.keep(tree.columns))
+        if isinstance(top, Aggregate):
+            types = tuple(self._types_of(top))
+            return Groups(replace(top, input=below(top.input)), outputs, types)
+        if isinstance(top, TopK) and top.limit is not None and not top.offset:
+            return FirstRows(replace(top, input=below(top.input)), outputs)
+        return Rows(below(tree))
+
+    def _cut(self, tree: Operator) -> Operator:
+        """The relation with every aggregate and top-k in it replaced by a table."""
+        match tree:
+            case Aggregate() if _stands_alone(tree):
+                return self._stored(tree)
+            case TopK() if _stands_alone(tree) and tree.limit is not None:
+                first = replace(tree, limit=tree.limit + tree.offset, offset=0)
+                stored = self._stored(first)
+                return replace(tree, input=stored) if tree.offset else stored
+            case _:
+                return tree.with_inputs([self._cut(child) for child in tree.inputs]) if tree.inputs else tree
+
+    def _stored(self, tree: Aggregate | TopK) -> Operator:
+        plain, names = _with_plain_names(tree)
+        form = show(plain)
+        if form not in self._known:
+            # Stages inside come first: the number is taken after them.
+            stage = self.stage(plain, "")
+            numbered = replace(stage, table=f"{STATE}{len(self.stages) + 1}")
+            self.stages.append(numbered)
+            self._known[form] = numbered
+        return Scan(self._known[form].table, tuple((names[name], name) for name in tree.columns))
+
+
+def _as_is(tree: Operator) -> Operator:
+    return tree
+
+
+def _stands_alone(tree: Operator) -> bool:
+    """Whether the relation can be computed by itself: not inside a recursion's step, over what the step before made."""
+    own = {node.name for node in walk(tree) if isinstance(node, Recursion)}
+    return all(node.name in own for node in walk(tree) if isinstance(node, RecursiveRef))
+
+
+def _with_plain_names(tree: Operator) -> tuple[Operator, dict[str, str]]:
+    """The relation with names that depend on its shape alone, so that equal parts of a query are told to be equal."""
+    names: dict[str, str] = {}
+    for node in walk(tree):
+        for name in node.columns:
+            names.setdefault(name, f"c{len(names)}")
+    return renamed_tree(tree, names), names
+
+
+def unrestricted(stage: Stage) -> tuple[str, ...]:
+    """What in a stage's change reads its input whole, however little changed; empty for most."""
+    found = []
+    for node in walk(_inside(stage.keeping)):
+        match node:
+            case Window() if not node.partition:
+                found.append("a window function without PARTITION BY")
+            case TopK() if not (isinstance(node.input, Scan) and node.input.table.startswith(STATE)):
+                found.append(
+                    "ORDER BY with OFFSET and without LIMIT" if node.limit is None else "LIMIT inside a recursion"
+                )
+            case Aggregate():
+                found.append("an aggregate inside a recursion")
+            case Recursion():
+                found.append("a recursive common table expression")
+            case _:
+                pass
+    return tuple(dict.fromkeys(found))
+
+
+def _inside(keeping: Keeping) -> Operator:
+    match keeping:
+        case Groups():
+            return keeping.aggregate.input
+        case FirstRows():
+            return keeping.top.input
+        case Rows():
+            return keeping.tree

@@ -1,0 +1,44 @@
+"""A table whose next version is prepared and not committed: its contents, and its change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from trickle.algebra.weights import WEIGHT
+from trickle.engine import Engine
+from trickle.lake.changerows import ChangeRows
+from trickle.lake.changes import consolidate
+from trickle.lake.prepared import Prepared
+from trickle.lake.scan import pick, read_files
+from trickle.lake.snapshot import Snapshot
+
+
+def next_snapshot(snapshot: Snapshot, prepared: Prepared) -> Snapshot:
+    """A table as it will be when what was prepared is committed."""
+    if prepared.is_empty:
+        return snapshot
+    gone = {file.path for file in prepared.removes}
+    files = tuple(file for file in snapshot.files if file.path not in gone)
+    return replace(
+        snapshot,
+        version=snapshot.version + 1,
+        schema=prepared.schema or snapshot.schema,
+        files=files + prepared.adds,
+    )
+
+
+def staged_change(engine: Engine, snapshot: Snapshot, prepared: Prepared, columns: Sequence[str]) -> DataFrame:
+    """The change of a table by what was prepared, as weighted rows."""
+    schema = pick(prepared.schema or snapshot.schema, columns)
+    if prepared.changes is not None:
+        return ChangeRows(engine, snapshot.location, prepared.changes).frame(schema)
+    parts = [
+        read_files(engine, snapshot.location, schema, files).withColumn(WEIGHT, F.lit(weight).cast("bigint"))
+        for files, weight in ((prepared.adds, 1), (prepared.removes, -1))
+        if files
+    ]
+    return parts[0] if len(parts) == 1 else consolidate(parts[0].union(parts[1]))

@@ -1,0 +1,154 @@
+"""A query compiled: its tree, and the stages in which its result is kept.
+
+Compiling asks Spark for names and types and nothing else. It is done once for a query and the columns of its sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+
+from pyspark.sql.types import StructType
+
+from trickle.algebra.names import INTERNAL_PREFIX, TableName
+from trickle.delta.parts import summed_argument
+from trickle.delta.plan import OWN
+from trickle.delta.stages import Stage, split, unrestricted
+from trickle.engine import Engine
+from trickle.engine.query import run_query
+from trickle.operators import Aggregate, Operator, Output, Project, Scan, Step, show
+from trickle.sql.build import build_tree
+from trickle.sql.lower import lower
+from trickle.sql.rewrites import rewrite
+
+_REMEMBERED = 256
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A query's tree and stages. ``signature`` changes whenever what is stored does."""
+
+    tree: Operator
+    stages: tuple[Stage, ...]
+    signature: str
+    unrestricted: tuple[str, ...]
+
+    @property
+    def own(self) -> Stage:
+        """The stage that is the stream table itself."""
+        return self.stages[-1]
+
+    @property
+    def inner(self) -> tuple[Stage, ...]:
+        """The stages that are kept in tables of their own."""
+        return self.stages[:-1]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is compiled. ``wanted`` are the columns of the query that are stored; None for all."""
+
+    text: str
+    views: tuple[tuple[TableName, str], ...]
+    schemas: tuple[tuple[TableName, str], ...]
+    wanted: tuple[str, ...] | None
+    max_depth: int
+
+
+class _Remembered:
+    """The latest answers."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: OrderedDict[Question, Compiled] = OrderedDict()
+
+    def get(self, question: Question) -> Compiled | None:
+        with self._lock:
+            found = self._known.get(question)
+            if found is not None:
+                self._known.move_to_end(question)
+            return found
+
+    def put(self, question: Question, answer: Compiled) -> None:
+        with self._lock:
+            self._known[question] = answer
+            while len(self._known) > _REMEMBERED:
+                self._known.popitem(last=False)
+
+
+_remembered = _Remembered()
+
+
+def compile_query(
+    engine: Engine, question: Question, schemas: Mapping[TableName, StructType], names: Callable[[], Sequence[str]]
+) -> Compiled:
+    """The stages of a query. UnsupportedQuery, with the construct, for what cannot be kept by its changes.
+
+    ``names`` asks Spark for the names of the query's columns.
+    """
+    found = _remembered.get(question)
+    if found is None:
+        found = _compiled(engine, question, schemas, tuple(names()))
+        _remembered.put(question, found)
+    return found
+
+
+def visible(schema: StructType) -> StructType:
+    """A table's columns without the internal ones."""
+    return StructType([field for field in schema.fields if not field.name.startswith(INTERNAL_PREFIX)])
+
+
+def _compiled(
+    engine: Engine, question: Question, schemas: Mapping[TableName, StructType], names: tuple[str, ...]
+) -> Compiled:
+    described = {
+        name: {field.name: field.dataType.simpleString() for field in visible(schema).fields}
+        for name, schema in schemas.items()
+    }
+    tree = build_tree(question.text, described, views=dict(question.views), max_depth=question.max_depth, names=names)
+    if question.wanted is not None and question.wanted != names:
+        tree = Project(tree, Output.keep(question.wanted))
+    tree = rewrite(tree)
+    analyst = _Analyst(engine, {str(name): visible(schema) for name, schema in schemas.items()})
+    stages = split(tree, analyst.types_of, OWN)
+    layout = "\n".join(f"{stage.table} {', '.join(stage.columns)}\n{show(stage.whole)}" for stage in stages)
+    return Compiled(
+        tree=tree,
+        stages=stages,
+        signature=hashlib.sha256(layout.encode()).hexdigest()[:16],
+        unrestricted=tuple(dict.fromkeys(reason for stage in stages for reason in unrestricted(stage))),
+    )
+
+
+@dataclass(frozen=True)
+class _Analyst:
+    """Asks Spark for types, over empty tables."""
+
+    engine: Engine
+    schemas: Mapping[str, StructType]
+
+    def types_of(self, aggregate: Aggregate) -> Sequence[tuple[str, str]]:
+        wanted = [(c.name, argument) for c in aggregate.calls if (argument := summed_argument(c)) is not None]
+        if not wanted:
+            return ()
+        arguments = Project(aggregate.input, tuple(Output(name, argument) for name, argument in wanted))
+        schema = self.schema_of(arguments)
+        return [(field.name, field.dataType.simpleString()) for field in schema.fields]
+
+    def schema_of(self, tree: Operator) -> StructType:
+        tables = sorted(self.schemas)
+        frames = [self.engine.spark.createDataFrame([], self.schemas[table]) for table in tables]
+
+        def render(names: Sequence[str]) -> str:
+            by_table = dict(zip(tables, names, strict=True))
+
+            def name_of(leaf: Scan | Step) -> str:
+                assert isinstance(leaf, Scan)
+                return by_table[leaf.table]
+
+            return lower(tree, name_of)
+
+        return run_query(self.engine, frames, render).schema

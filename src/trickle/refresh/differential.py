@@ -1,0 +1,87 @@
+"""A refresh by changes: stage after stage, each from the changes of what it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from trickle.algebra.weights import FILE, ROW, WEIGHT
+from trickle.delta.optimize.prune import is_nothing, prune, prune_plan
+from trickle.delta.plan import OWN, Plan
+from trickle.delta.stages import Stage
+from trickle.lake.assign import conform
+from trickle.lake.merge import merge_rows
+from trickle.lake.prepared import Prepared
+from trickle.lake.rewrite import replace_rows
+from trickle.lake.snapshot import Snapshot
+from trickle.lake.staged import next_snapshot, staged_change
+from trickle.operators import Operator
+from trickle.refresh.faces import Faces, Table, change_columns
+
+
+@dataclass
+class Kept:
+    """What a refresh by changes prepared: for each stage's table what to commit, if anything."""
+
+    prepared: dict[str, Prepared] = field(default_factory=dict)
+    rows_read: dict[str, int] = field(default_factory=dict)
+
+
+def keep(faces: Faces, stages: tuple[Stage, ...], stored: Mapping[str, Snapshot], unchanged: set[str]) -> Kept:
+    """Prepare the change of every stage's table. ``unchanged`` are sources that stand where they stood."""
+    kept = Kept()
+    still = set(unchanged)
+    plans = {stage.table: stage.keeping.change() for stage in stages}
+    for table, columns in change_columns(_trees(plans.values())).items():
+        if table in faces.tables and table not in still and faces.tables[table].change is not None:
+            held = faces.hold_change(table, columns)
+            kept.rows_read[table] = held.rows
+            if not held.rows:
+                still.add(table)
+    for stage in stages:
+        snapshot = stored[stage.table]
+        prepared = _keep_stage(faces, prune_plan(plans[stage.table], still), snapshot)
+        if prepared is None or prepared.is_empty:
+            still.add(stage.table)
+            faces.tables[stage.table] = Table(snapshot, snapshot)
+            continue
+        kept.prepared[stage.table] = prepared
+        if stage.table != OWN:
+            columns = change_columns(_trees(plans.values())).get(stage.table, ())
+            change = partial(staged_change, faces.engine, snapshot, prepared)
+            faces.tables[stage.table] = Table(snapshot, next_snapshot(snapshot, prepared), change)
+            faces.hold_change(stage.table, columns)
+    return kept
+
+
+def _trees(plans: Iterable[Plan]) -> list[Operator]:
+    return [tree for plan in plans for tree in (*(step.tree for step in plan.steps), plan.result)]
+
+
+def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None:
+    faces.tables[OWN] = Table(snapshot, snapshot)
+    faces.steps.clear()
+    empty: list[str] = []
+    for step in plan.steps:
+        tree = prune(step.tree, (), empty)
+        held = None if is_nothing(tree) else faces.hold(faces.run(tree))
+        if held is None or not held.rows:
+            empty.append(step.name)
+        else:
+            faces.steps[step.name] = held
+    result = prune(plan.result, (), empty)
+    if is_nothing(result):
+        return None
+    rows = faces.run(result)
+    if plan.located:
+        return replace_rows(faces.engine, snapshot, _located(rows, snapshot))
+    return merge_rows(faces.engine, snapshot, conform(rows, snapshot.schema, beside=(WEIGHT,)))
+
+
+def _located(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
+    found = conform(rows, snapshot.schema, beside=(WEIGHT, FILE, ROW))
+    return found.withColumn(WEIGHT, F.col(WEIGHT).cast("bigint"))

@@ -1,0 +1,236 @@
+"""The next contents of one stream table, computed and staged: in full, or by changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from trickle.algebra.names import TableName, quote
+from trickle.apply.unit import OWN as OWN_FOLDER
+from trickle.catalog.records import Action, Relation
+from trickle.changes.between import ChangeBuffer
+from trickle.delta.plan import OWN
+from trickle.delta.stages import Stage
+from trickle.errors import SchemaDrift, UnknownTable
+from trickle.lake.assign import conform
+from trickle.lake.create import create
+from trickle.lake.prepared import Prepared
+from trickle.lake.rewrite import overwrite
+from trickle.lake.shape import lost_columns, relaxed
+from trickle.lake.snapshot import Snapshot, open_snapshot
+from trickle.lake.staged import next_snapshot, staged_change
+from trickle.refresh.compiled import Compiled
+from trickle.refresh.differential import keep
+from trickle.refresh.faces import Faces, Table
+from trickle.refresh.members import Member
+from trickle.refresh.state import State, folder_of
+from trickle.sources.lake import LakePosition
+from trickle.tables.reading import Reading
+from trickle.warehouse import Warehouse
+
+SMALL_CHANGE = 20_000
+"""Changed rows up to which what is computed from them is held on the driver."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """What one refresh of a stream table has staged, by the folder of the table that it is for."""
+
+    snapshot: Snapshot
+    prepared: Mapping[str, Prepared] = field(default_factory=dict)
+    state: State | None = None
+    """The state afterwards; None when it stays as it is."""
+    details: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def own(self) -> Prepared | None:
+        return self.prepared.get(OWN_FOLDER)
+
+    @property
+    def next(self) -> Snapshot:
+        """The stream table as it will be."""
+        return self.snapshot if self.own is None else next_snapshot(self.snapshot, self.own)
+
+
+@dataclass(frozen=True)
+class Task:
+    """A stream table, what it is to become, and what it reads.
+
+    ``before`` is its frontier and ``frontier`` the one to reach; ``staged`` are sources of the same unit.
+    """
+
+    warehouse: Warehouse
+    member: Member
+    before: Mapping[int, LakePosition]
+    frontier: Mapping[int, LakePosition]
+    staged: Mapping[int, Made]
+    compiled: Compiled | None
+
+    @property
+    def reading(self) -> Reading:
+        """The sources as they will be read."""
+        given = self.member.reading
+        versions = {source: position.version for source, position in self.frontier.items()}
+        overlays = {source: made.next for source, made in self.staged.items()}
+        return Reading(given.warehouse, given.relations, given.views, given.pins, versions, overlays)
+
+    @property
+    def name(self) -> TableName:
+        return self.member.name
+
+
+def make_full(task: Task, action: Action) -> Made:
+    """The contents computed from the sources alone."""
+    member, engine, reading = task.member, task.warehouse.engine, task.reading
+    location = task.warehouse.location_of(member.stream.relation)
+    snapshot = open_snapshot(location)
+    rebuild = action is Action.REINITIALIZE or not member.stream.populated
+    given = reading.bind(member.query)
+    if task.compiled is None:
+        schema = _next_schema(given.schema, snapshot, rebuild=rebuild, name=task.name)
+        frame = given.select(*[quote(c) for c in (schema or snapshot.schema).names])
+        return _overwritten(task, snapshot, frame, schema, state=State("") if member.stream.state else None)
+    with closing(_faces(task, is_small=False)) as faces:
+        prepared: dict[str, Prepared] = {}
+        versions: dict[str, int] = {}
+        if rebuild:
+            for stage in task.compiled.inner:
+                folder, inner = _inner_snapshot(task, task.compiled, stage)
+                rows = conform(faces.run(stage.keeping.whole()), inner.schema)
+                prepared[folder] = overwrite(engine, inner, rows, difference=False)
+                faces.tables[stage.table] = Table(inner, next_snapshot(inner, prepared[folder]))
+                versions[folder] = faces.tables[stage.table].new.version
+        own = task.compiled.own
+        frame = faces.run(own.keeping.whole() if rebuild else own.whole)
+        shape = _stored_shape(relaxed(given.schema), frame.schema)
+        schema = _next_schema(shape, snapshot, rebuild=rebuild, name=task.name)
+        rows = conform(frame, schema or snapshot.schema)
+        state = (
+            State(task.compiled.signature, versions, {s: str(p) for s, p in task.frontier.items()}) if rebuild else None
+        )
+        made = _overwritten(task, snapshot, rows, schema, state=state)
+        return replace(made, prepared={**{f: p for f, p in prepared.items() if not p.is_empty}, **made.prepared})
+
+
+def make_differential(task: Task, state: State) -> Made:
+    """The contents changed by the changes of the sources."""
+    assert task.compiled is not None
+    location = task.warehouse.location_of(task.member.stream.relation)
+    snapshot = open_snapshot(location)
+    stored = {OWN: snapshot}
+    folders = {stage.table: folder_of(task.compiled.signature, stage) for stage in task.compiled.inner}
+    for table, folder in folders.items():
+        stored[table] = open_snapshot(location.child(*folder.split("/")), state.tables[folder])
+    folders[OWN] = OWN_FOLDER
+    with closing(_faces(task, is_small=_is_small(task))) as faces:
+        unchanged = {str(source.name) for source in task.member.reading.tables if not _moved(task, source)}
+        kept = keep(faces, task.compiled.stages, stored, unchanged)
+    prepared = {folders[table]: change for table, change in kept.prepared.items()}
+    versions = {
+        folder: next_snapshot(stored[table], prepared[folder]).version if folder in prepared else stored[table].version
+        for table, folder in folders.items()
+        if folder != OWN_FOLDER
+    }
+    positions = {source: str(position) for source, position in task.frontier.items()}
+    return Made(
+        snapshot,
+        prepared,
+        State(task.compiled.signature, versions, positions),
+        {"rows_read": kept.rows_read},
+    )
+
+
+def _overwritten(
+    task: Task, snapshot: Snapshot, frame: DataFrame, schema: StructType | None, state: State | None
+) -> Made:
+    # Consumers see what changed, not that everything was written anew.
+    difference = task.member.has_consumers and schema is None and task.member.stream.populated
+    prepared = overwrite(task.warehouse.engine, snapshot, frame, difference=difference, schema=schema)
+    return Made(snapshot, {} if prepared.is_empty else {OWN_FOLDER: prepared}, state)
+
+
+def _stored_shape(visible: StructType, stored: StructType) -> StructType:
+    """The stored columns: the visible ones have the types that Spark gives to the query itself."""
+    known = {field.name.lower(): field for field in visible.fields}
+    return StructType([known.get(field.name.lower(), field) for field in relaxed(stored).fields])
+
+
+def _inner_snapshot(task: Task, compiled: Compiled, stage: Stage) -> tuple[str, Snapshot]:
+    """The table of an inner stage, made when it is not there."""
+    folder = folder_of(compiled.signature, stage)
+    location = task.warehouse.location_of(task.member.stream.relation).child(*folder.split("/"))
+    try:
+        return folder, open_snapshot(location)
+    except UnknownTable:
+        with closing(_faces(task, is_small=False)) as faces:
+            plain, whole = faces.run(stage.plain).schema, faces.run(stage.whole).schema
+        return folder, create(location, _stored_shape(relaxed(plain), whole))
+
+
+def _faces(task: Task, *, is_small: bool) -> Faces:
+    faces = Faces(task.warehouse.engine, is_small)
+    for source in task.member.reading.tables:
+        faces.tables[str(source.name)] = _source(task, source)
+    return faces
+
+
+def _source(task: Task, source: Relation) -> Table:
+    location = task.warehouse.location_of(source)
+    before, made = task.before.get(source.id), task.staged.get(source.id)
+    new = made.next if made is not None else open_snapshot(location, task.frontier[source.id].version)
+    if before is None:
+        return Table(None, new)
+    change = partial(_changed, task, source, before)
+    return Table(open_snapshot(location, before.version), new, change) if _moved(task, source) else Table(new, new)
+
+
+def _changed(task: Task, source: Relation, before: LakePosition, columns: list[str]) -> DataFrame:
+    """The net change of a source, also when its last part is staged by the same unit."""
+    engine, made = task.warehouse.engine, task.staged.get(source.id)
+    until = LakePosition(source.uid, made.snapshot.version) if made is not None else task.frontier[source.id]
+    rows = ChangeBuffer(task.warehouse.location_of(source), before, until).rows(engine, columns)
+    if made is None or made.own is None:
+        return rows
+    return rows.union(staged_change(engine, made.snapshot, made.own, columns).select(rows.columns))
+
+
+def _moved(task: Task, source: Relation) -> bool:
+    before, made = task.before.get(source.id), task.staged.get(source.id)
+    return before != task.frontier[source.id] or (made is not None and made.own is not None)
+
+
+def _is_small(task: Task) -> bool:
+    total = 0
+    for source in task.member.reading.tables:
+        before, made = task.before.get(source.id), task.staged.get(source.id)
+        if before is None or not _moved(task, source):
+            continue
+        if made is not None and made.own is not None:
+            total += made.own.inserted + made.own.deleted
+        count = ChangeBuffer(task.warehouse.location_of(source), before, task.frontier[source.id]).count()
+        if made is None:
+            if count.inserted is None or count.deleted is None:
+                return False
+            total += count.inserted + count.deleted
+    return total <= SMALL_CHANGE
+
+
+def _next_schema(found: StructType, snapshot: Snapshot, *, rebuild: bool, name: TableName) -> StructType | None:
+    """None when the result fits the table; the new schema when the table is being rebuilt."""
+    found = relaxed(found)
+    if rebuild and relaxed(snapshot.schema) != found:
+        return found
+    lost = lost_columns(snapshot.schema, found)
+    if lost:
+        now = next((f.dataType.simpleString() for f in found.fields if f.name.lower() == lost[0].lower()), "missing")
+        raise SchemaDrift(
+            f"the query of {name} no longer gives the columns it was created with",
+            detail=f"column {lost[0]!r} was {snapshot.schema[lost[0]].dataType.simpleString()} and is now {now}",
+            hint=f"CREATE OR REPLACE STREAM TABLE {name} ... or change the source back",
+        )
+    return None

@@ -1,0 +1,60 @@
+"""Text of a query to a tree of operators, with subqueries as Apply nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from trickle.algebra.names import TableName
+from trickle.errors import InvalidName, UserError
+from trickle.operators import Operator, Output, Project, col
+from trickle.sql.build.check import checked
+from trickle.sql.build.context import Built, Context, Schemas
+from trickle.sql.build.prune import pruned
+from trickle.sql.build.query import build_query, build_text
+from trickle.sql.depth import room_to_recurse
+
+__all__ = ["Schemas", "build_tree"]
+
+DEFAULT_MAX_DEPTH = 64
+
+
+def build_tree(
+    text: str,
+    schemas: Schemas,
+    *,
+    views: Mapping[TableName, str] | None = None,
+    names: Sequence[str] | None = None,
+    aggregates: Collection[str] = (),
+    three_valued: bool = False,
+    max_depth: int = DEFAULT_MAX_DEPTH,
+) -> Operator:
+    """The tree of a query. Its root gives the columns their visible names: ``names``, or those that the text says.
+
+    ``aggregates`` are the user's own aggregate functions. With ``three_valued``, IN as a value is NULL where SQL says
+    so; without, it is false then, as in Spark.
+
+    >>> from trickle.operators import show
+    >>> schemas = {TableName.of(["t"]): {"id": "int", "a": "int"}}
+    >>> print(show(build_tree("SELECT Id, a + 1 AS b FROM t WHERE a > 0", schemas)))
+    project id as Id, a + 1 as b
+      filter a > 0
+        scan t new: id, a
+    """
+    own = frozenset(name.lower() for name in aggregates)
+    context = Context(schemas, views or {}, own, max_depth, build_query, build_text, three_valued=three_valued)
+    with room_to_recurse():
+        built = build_text(context, text)
+        return checked(pruned(_root(built, names)))
+
+
+def _root(built: Built, names: Sequence[str] | None) -> Operator:
+    visible = [column.name for column in built.columns] if names is None else list(names)
+    if len(visible) != len(built.columns):
+        raise UserError(f"{len(visible)} names for {len(built.columns)} columns")
+    seen: set[str] = set()
+    for name in visible:
+        if name.lower() in seen:
+            raise InvalidName(f"column {name!r} is there twice", hint="give one of them another name with AS")
+        seen.add(name.lower())
+    pairs = zip(visible, built.columns, strict=True)
+    return Project(built.tree, tuple(Output(name, col(column.column)) for name, column in pairs))
