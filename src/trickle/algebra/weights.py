@@ -10,3 +10,6 @@ FILE = "__trickle_file"
 
 ROW = "__trickle_row"
 """Position of a row in its data file."""
+
+HIDDEN = "__trickle_hidden"
+"""Whether a change row and its counterpart differ in internal columns only: applied like any other, counted as none."""

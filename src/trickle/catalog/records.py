@@ -141,7 +141,7 @@ class StreamTable:
     needs_reinitialize: bool
     always_refresh: bool
     state: Mapping[str, Any]
-    """How its contents are stored and where its inner tables stand (``refresh/state.py``); empty before the first fill."""
+    """How its contents are stored and where its inner tables stand (``refresh/state.py``)."""
     updated_at: datetime
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from trickle.engine import Engine
 from trickle.errors import HistoryLost
 from trickle.lake.changes import ChangeCount, changes, consolidate, count_changes
+from trickle.lake.local import local_changes
 from trickle.lake.location import Location
 from trickle.sources.lake import LakePosition, is_same_table
 
@@ -42,6 +44,10 @@ class ChangeBuffer:
         if not count.exact or count.inserted is None or count.deleted is None:
             return None
         return count.inserted + count.deleted
+
+    def local(self, columns: Sequence[str]) -> pa.Table | None:
+        """The net change as rows of weight +1 or -1, read on the driver; None when that is left to Spark."""
+        return local_changes(self.location, self.old.version, self.new.version, columns) if self.is_reachable else None
 
     def rows(self, engine: Engine, columns: Sequence[str] | None = None) -> DataFrame:
         """The net change as weighted rows."""

@@ -47,8 +47,12 @@ def grouped(value: Expr) -> Expr:
 
 
 def same(pairs: Iterable[tuple[str, str]]) -> Expr:
-    """Whether pairs of columns are equal, NULL with NULL; TRUE for none."""
-    return both(*(exp.NullSafeEQ(this=col(a), expression=col(b)) for a, b in pairs))
+    """Whether pairs of columns are equal, NULL with NULL; TRUE for none.
+
+    No conjunction: Spark's optimiser takes minutes over one of many columns.
+    """
+    differ = [exp.Not(this=exp.paren(exp.NullSafeEQ(this=col(a), expression=col(b)))) for a, b in pairs]
+    return case(*((one, exp.false()) for one in differ), otherwise=exp.true()) if differ else exp.true()
 
 
 def inserted() -> Expr:

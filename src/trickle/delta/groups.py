@@ -18,8 +18,8 @@ from functools import cached_property
 
 from sqlglot import exp
 
-from trickle.algebra.weights import FILE, ROW, WEIGHT
-from trickle.delta.building import both, call, case, either, is_null, same
+from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
+from trickle.delta.building import both, call, case, cast, either, is_null, same
 from trickle.delta.differentiate import differentiate
 from trickle.delta.parts import Kept, Part, all_parts, group_count, keep
 from trickle.delta.plan import CHANGED, Plan, PlanStep, own
@@ -52,12 +52,14 @@ _ANEW = "anew"
 class Groups:
     """An aggregate with the columns that are computed from it, and how they are stored.
 
-    ``types`` has the type of each call's argument, by the call's name.
+    ``types`` has the type of each call's argument, by the call's name; ``stored_types`` those of stored columns:
+    without them, a value that is only rounded when it is stored counts as changed.
     """
 
     aggregate: Aggregate
     outputs: tuple[Output, ...]
     types: tuple[tuple[str, str], ...] = ()
+    stored_types: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def kept(self) -> Mapping[str, Kept]:
@@ -168,6 +170,11 @@ class Groups:
         )
         return Aggregate(UnionAll((added, old)), tree.keys, calls)
 
+    def _typed(self, output: Output) -> Expr:
+        """A new value in the type in which it is stored."""
+        kind = dict(self.stored_types).get(output.name)
+        return output.value if kind is None else cast(output.value, kind)
+
     def _alive(self) -> Expr:
         """Whether the group still has rows; the group without keys is there always."""
         if not self.aggregate.keys:
@@ -203,13 +210,16 @@ class Groups:
         both_rows = Project(
             parts,
             (
-                *(Output(_NEW + output.name, output.value) for output in self.stored),
+                *(Output(_NEW + output.name, self._typed(output)) for output in self.stored),
                 *Output.keep([*(_OLD + name for name in stored), _OLD, FILE, ROW, _NEW]),
             ),
         )
         was = exp.GT(this=col(_OLD), expression=exp.Literal.number("0"))
+        shown = [output.name for output in self.outputs]
+        hidden = both(was, col(_NEW), same((_OLD + name, _NEW + name) for name in shown))
         differs = exp.Not(this=exp.paren(both(was, col(_NEW), same((_OLD + name, _NEW + name) for name in stored))))
-        split = Generate(Filter(both_rows, differs), call("explode", call("array", literal(-1), literal(1))), (WEIGHT,))
+        marked = Project(Filter(both_rows, differs), (*Output.keep(both_rows.columns), Output(HIDDEN, hidden)))
+        split = Generate(marked, call("explode", call("array", literal(-1), literal(1))), (WEIGHT,))
         goes = exp.LT(this=col(WEIGHT), expression=exp.Literal.number("0"))
         rows = Filter(split, case((goes, was), otherwise=col(_NEW)))
         return Project(
@@ -219,5 +229,6 @@ class Groups:
                 Output(WEIGHT, col(WEIGHT)),
                 Output(FILE, col(FILE)),
                 Output(ROW, case((goes, col(ROW)))),
+                Output(HIDDEN, col(HIDDEN)),
             ),
         )

@@ -32,7 +32,10 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps, and the change of a stored table: its columns, the weight, and with ``located`` where old rows lie."""
+    """Steps, and the change of a stored table: its columns and the weight.
+
+    With ``located``, also where old rows lie, and whether a row differs from its counterpart in hidden columns only.
+    """
 
     steps: tuple[PlanStep, ...]
     result: Operator

@@ -44,6 +44,10 @@ TypesOf = Callable[[Aggregate], Sequence[tuple[str, str]]]
 """The types of the arguments of an aggregate's calls, by the names of the calls."""
 
 
+StoredTypes = Callable[[Operator, Operator], Sequence[tuple[str, str]]]
+"""The types of the stored columns, from the relation as the query has it and from the same with hidden columns."""
+
+
 @dataclass(frozen=True)
 class Rows:
     """Any other relation: stored as it is, and changed by the plain rules."""
@@ -94,23 +98,30 @@ class Stage:
         return self.keeping.whole()
 
 
-def split(tree: Operator, types_of: TypesOf, own_table: str) -> tuple[Stage, ...]:
+def split(
+    tree: Operator, types_of: TypesOf, own_table: str, stored_types: StoredTypes | None = None
+) -> tuple[Stage, ...]:
     """The stages of a query, in the order in which they are computed; the last is kept in ``own_table``."""
-    cutter = _Cutter(types_of)
+    cutter = _Cutter(types_of, stored_types or _unknown)
     last = cutter.stage(tree, own_table)
     return (*cutter.stages, last)
 
 
 class _Cutter:
-    def __init__(self, types_of: TypesOf) -> None:
+    def __init__(self, types_of: TypesOf, stored_types: StoredTypes) -> None:
         self._types_of = types_of
+        self._stored_types = stored_types
         self._known: dict[str, Stage] = {}
         self.stages: list[Stage] = []
 
     def stage(self, tree: Operator, table: str) -> Stage:
         """A stage for a relation; what has to be cut below its root is."""
         whole = self._keeping(tree, cut=False).whole()
-        return Stage(table, self._keeping(tree, cut=True), tree, whole)
+        stored = tuple(self._stored_types(tree, whole))
+        keeping = self._keeping(tree, cut=True)
+        if isinstance(keeping, Groups):
+            keeping = replace(keeping, stored_types=stored)
+        return Stage(table, keeping, tree, whole)
 
     def _keeping(self, tree: Operator, *, cut: bool) -> Keeping:
         below = self._cut if cut else _as_is
@@ -144,6 +155,10 @@ class _Cutter:
             self.stages.append(numbered)
             self._known[form] = numbered
         return Scan(self._known[form].table, tuple((names[name], name) for name in tree.columns))
+
+
+def _unknown(_plain: Operator, _whole: Operator) -> Sequence[tuple[str, str]]:
+    return ()
 
 
 def _as_is(tree: Operator) -> Operator:

@@ -19,6 +19,7 @@ from trickle.engine.arrow import for_spark
 from trickle.engine.failures import spark_errors
 from trickle.engine.jobs import JobCount, JobCounter
 from trickle.engine.place import Given, Place, place_of
+from trickle.engine.tuning import Tuning
 from trickle.errors import SparkUnavailable
 
 Kind = Literal["classic", "connect"]
@@ -31,6 +32,7 @@ class Engine:
         self._place = place
         self._held: shared.Held | None = None
         self._closed = False
+        self._tuning = Tuning()
         self._lock = threading.RLock()
         self._counter = JobCounter(self._context, countable=place.kind == "classic")
         if isinstance(place, Given):
@@ -84,6 +86,15 @@ class Engine:
         finally:
             with spark_errors():
                 self.spark.catalog.dropTempView(name)
+
+    @contextmanager
+    def tuned(self, *, small: bool) -> Iterator[None]:
+        """Inside the block, plans are run as those of changes should be (``tuning.py``); ``small`` for few rows.
+
+        Settings belong to the session: other threads that use it meanwhile run with them too, and are as right.
+        """
+        with self._tuning.applied(self.spark, small=small):
+            yield
 
     def count_jobs(self) -> AbstractContextManager[JobCount]:
         """Count the Spark jobs that this thread starts inside the block."""

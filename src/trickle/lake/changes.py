@@ -38,8 +38,8 @@ def changes(
     Without ``columns``: those that every version of the range has. SchemaDrift when one asked for is not among them.
     """
     found = between(location, old, new)
-    schema = _shared(location, found.schemas, columns)
-    _require_files(location, found)
+    schema = shared_schema(location, found.schemas, columns)
+    require_files(location, found)
     return _Reader(engine, location, schema).read(found)
 
 
@@ -121,7 +121,7 @@ class _Reader:
         )
 
 
-def _shared(location: Location, schemas: Sequence[StructType], columns: Sequence[str] | None) -> StructType:
+def shared_schema(location: Location, schemas: Sequence[StructType], columns: Sequence[str] | None) -> StructType:
     """The newest schema's columns that all others have too, with the same type; of these, the ones asked for."""
     older = [{field.name.lower(): field for field in schema.fields} for schema in schemas[:-1]]
     shared = {
@@ -142,7 +142,7 @@ def _shared(location: Location, schemas: Sequence[StructType], columns: Sequence
     return StructType([shared[column.lower()] for column in columns])
 
 
-def _require_files(location: Location, found: Difference) -> None:
+def require_files(location: Location, found: Difference) -> None:
     """HistoryLost when a file that the newest version no longer holds was vacuumed away."""
     old = [file.path for file, _ in found.whole if file.identity not in found.present]
     old += [file.path for file in found.feed]

@@ -142,9 +142,9 @@ def apply_changes(engine: Engine, snapshot: Snapshot, rows: ChangeRows, stages: 
         read_version=snapshot.version,
         adds=adds,
         removes=removes,
-        info=note(kind, staged.inserted, staged.deleted, staged),
-        inserted=staged.inserted,
-        deleted=staged.deleted,
+        info=note(kind, staged.inserted - staged.hidden, staged.deleted - staged.hidden, staged),
+        inserted=staged.inserted - staged.hidden,
+        deleted=staged.deleted - staged.hidden,
         stage_ids=tuple(stages),
         changes=staged,
     )

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, StructField, StructType, TimestampType
 
 from trickle.algebra.names import quote
-from trickle.algebra.weights import WEIGHT
+from trickle.algebra.weights import HIDDEN, WEIGHT
 from trickle.engine.failures import spark_errors
 from trickle.errors import InvalidData
 from trickle.lake.assign import conform
@@ -28,7 +28,7 @@ from trickle.lake.datafile import DataFile
 from trickle.lake.footers import Described, describe
 from trickle.lake.location import Location, StoredFile
 from trickle.lake.snapshot import Snapshot
-from trickle.lake.stages import new_stage_id
+from trickle.lake.stages import INNER_FOLDER, new_stage_id
 
 CHANGES_FOLDER = "_trickle_changes"
 
@@ -87,6 +87,8 @@ class ChangeFiles:
     deleted: int
     size: int
     """Bytes of all files."""
+    hidden: int = 0
+    """Pairs of a deletion and an insertion that differ in internal columns only: no change to readers."""
 
     @property
     def rows(self) -> int:
@@ -136,8 +138,11 @@ def discard(location: Location, stage_id: str) -> None:
 
 
 def discard_stages(location: Location, prefix: str) -> None:
-    """Remove everything that was staged under ids with this prefix."""
+    """Remove everything that was staged under ids with this prefix, in the table and in its inner tables."""
     filesystem, root = location.filesystem()
+    inner = pafs.FileSelector(f"{root}/{INNER_FOLDER}" if root else INNER_FOLDER, allow_not_found=True)
+    for found in filesystem.get_file_info(inner):
+        discard_stages(location.child(INNER_FOLDER, found.base_name), prefix)
     for parent, mark in (("", data_folder(prefix)), (CHANGES_FOLDER, prefix)):
         folder = "/".join(part for part in (root, parent) if part)
         for found in filesystem.get_file_info(pafs.FileSelector(folder, allow_not_found=True)):
@@ -282,13 +287,15 @@ def _holds_null(target: Target, file: DataFile, name: str) -> bool:
 
 
 def _count_changes(location: Location, stage_id: str) -> ChangeFiles:
-    inserted = deleted = size = 0
+    inserted = deleted = size = hidden = 0
     files: list[tuple[str, int]] = []
     filesystem, root = location.filesystem()
     for file in _written(location, changes_folder(stage_id)):
-        weights = pq.read_table(
-            f"{root}/{file.path}" if root else file.path, columns=[WEIGHT], filesystem=filesystem, partitioning=None
-        ).column(WEIGHT)
+        place = f"{root}/{file.path}" if root else file.path
+        marked = HIDDEN in pq.read_schema(place, filesystem=filesystem).names
+        wanted = [WEIGHT, HIDDEN] if marked else [WEIGHT]
+        rows = pq.read_table(place, columns=wanted, filesystem=filesystem, partitioning=None)
+        weights = rows.column(WEIGHT)
         if len(weights) == 0:
             location.delete(file.path)
             continue
@@ -296,4 +303,5 @@ def _count_changes(location: Location, stage_id: str) -> ChangeFiles:
         size += file.size
         inserted += pc.sum(pc.max_element_wise(weights, 0)).as_py()
         deleted -= pc.sum(pc.min_element_wise(weights, 0)).as_py()
-    return ChangeFiles(stage_id, tuple(files), inserted, deleted, size)
+        hidden += pc.sum(rows.column(HIDDEN)).as_py() or 0 if marked else 0
+    return ChangeFiles(stage_id, tuple(files), inserted, deleted, size, hidden // 2)

@@ -11,6 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+INNER_FOLDER = "_trickle_state"
+"""The folder below a table in which the tables lie that belong to it alone."""
+
 _prefix: ContextVar[str | None] = ContextVar("trickle_stage_prefix", default=None)
 
 

@@ -113,7 +113,7 @@ def _compiled(
         tree = Project(tree, Output.keep(question.wanted))
     tree = rewrite(tree)
     analyst = _Analyst(engine, {str(name): visible(schema) for name, schema in schemas.items()})
-    stages = split(tree, analyst.types_of, OWN)
+    stages = split(tree, analyst.types_of, OWN, analyst.stored_types)
     layout = "\n".join(f"{stage.table} {', '.join(stage.columns)}\n{show(stage.whole)}" for stage in stages)
     return Compiled(
         tree=tree,
@@ -137,6 +137,12 @@ class _Analyst:
         arguments = Project(aggregate.input, tuple(Output(name, argument) for name, argument in wanted))
         schema = self.schema_of(arguments)
         return [(field.name, field.dataType.simpleString()) for field in schema.fields]
+
+    def stored_types(self, plain: Operator, whole: Operator) -> Sequence[tuple[str, str]]:
+        """Visible columns have the types that the query gives them, hidden ones their own."""
+        known = {field.name: field.dataType.simpleString() for field in self.schema_of(plain).fields}
+        found = self.schema_of(whole).fields
+        return [(field.name, known.get(field.name, field.dataType.simpleString())) for field in found]
 
     def schema_of(self, tree: Operator) -> StructType:
         tables = sorted(self.schemas)

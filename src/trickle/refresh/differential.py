@@ -9,7 +9,8 @@ from functools import partial
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from trickle.algebra.weights import FILE, ROW, WEIGHT
+from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
+from trickle.delta.optimize import optimized
 from trickle.delta.optimize.prune import is_nothing, prune, prune_plan
 from trickle.delta.plan import OWN, Plan
 from trickle.delta.stages import Stage
@@ -44,7 +45,7 @@ def keep(faces: Faces, stages: tuple[Stage, ...], stored: Mapping[str, Snapshot]
                 still.add(table)
     for stage in stages:
         snapshot = stored[stage.table]
-        prepared = _keep_stage(faces, prune_plan(plans[stage.table], still), snapshot)
+        prepared = _keep_stage(faces, optimized(prune_plan(plans[stage.table], still)), snapshot)
         if prepared is None or prepared.is_empty:
             still.add(stage.table)
             faces.tables[stage.table] = Table(snapshot, snapshot)
@@ -83,5 +84,5 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
 
 
 def _located(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
-    found = conform(rows, snapshot.schema, beside=(WEIGHT, FILE, ROW))
+    found = conform(rows, snapshot.schema, beside=(WEIGHT, FILE, ROW, HIDDEN))
     return found.withColumn(WEIGHT, F.col(WEIGHT).cast("bigint"))

@@ -6,14 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
 
 from trickle.algebra.names import quote
 from trickle.algebra.weights import WEIGHT
 from trickle.engine import Engine, spark_errors
 from trickle.engine.query import run_query
-from trickle.lake.scan import scan
+from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot
 from trickle.operators import Face, Operator, Scan, Step, walk
 from trickle.sql.lower import lower
@@ -34,6 +36,7 @@ class Table:
     old: Snapshot | None
     new: Snapshot
     change: Callable[[Sequence[str]], DataFrame] | None = None
+    local: Callable[[Sequence[str]], pa.Table | None] | None = None
 
 
 @dataclass
@@ -77,7 +80,13 @@ class Faces:
         if table not in self.changes:
             source = self.tables[table]
             assert source.change is not None
-            self.changes[table] = self.hold(_single(source.change(columns)))
+            rows = source.local(columns) if self.is_small and source.local is not None else None
+            if rows is None:
+                self.changes[table] = self.hold(_single(source.change(columns)))
+            else:
+                fields = [StructField(f.name, f.dataType) for f in pick(source.new.schema, columns).fields]
+                shape = StructType([*fields, StructField(WEIGHT, LongType())])
+                self.changes[table] = Held(self.engine.from_arrow(rows, shape), rows.num_rows)
         return self.changes[table]
 
     def close(self) -> None:

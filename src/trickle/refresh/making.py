@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
@@ -127,7 +128,8 @@ def make_differential(task: Task, state: State) -> Made:
     for table, folder in folders.items():
         stored[table] = open_snapshot(location.child(*folder.split("/")), state.tables[folder])
     folders[OWN] = OWN_FOLDER
-    with closing(_faces(task, is_small=_is_small(task))) as faces:
+    small = _is_small(task)
+    with closing(_faces(task, is_small=small)) as faces, task.warehouse.engine.tuned(small=small):
         unchanged = {str(source.name) for source in task.member.reading.tables if not _moved(task, source)}
         kept = keep(faces, task.compiled.stages, stored, unchanged)
     prepared = {folders[table]: change for table, change in kept.prepared.items()}
@@ -186,10 +188,13 @@ def _source(task: Task, source: Relation) -> Table:
     if before is None:
         return Table(None, new)
     change = partial(_changed, task, source, before)
-    return Table(open_snapshot(location, before.version), new, change) if _moved(task, source) else Table(new, new)
+    if not _moved(task, source):
+        return Table(new, new)
+    local = partial(_changed_locally, task, source, before)
+    return Table(open_snapshot(location, before.version), new, change, local)
 
 
-def _changed(task: Task, source: Relation, before: LakePosition, columns: list[str]) -> DataFrame:
+def _changed(task: Task, source: Relation, before: LakePosition, columns: Sequence[str]) -> DataFrame:
     """The net change of a source, also when its last part is staged by the same unit."""
     engine, made = task.warehouse.engine, task.staged.get(source.id)
     until = LakePosition(source.uid, made.snapshot.version) if made is not None else task.frontier[source.id]
@@ -197,6 +202,13 @@ def _changed(task: Task, source: Relation, before: LakePosition, columns: list[s
     if made is None or made.own is None:
         return rows
     return rows.union(staged_change(engine, made.snapshot, made.own, columns).select(rows.columns))
+
+
+def _changed_locally(task: Task, source: Relation, before: LakePosition, columns: Sequence[str]) -> pa.Table | None:
+    """The same on the driver, where it is small."""
+    if source.id in task.staged:
+        return None
+    return ChangeBuffer(task.warehouse.location_of(source), before, task.frontier[source.id]).local(columns)
 
 
 def _moved(task: Task, source: Relation) -> bool:

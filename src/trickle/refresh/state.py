@@ -8,8 +8,7 @@ from typing import Any
 
 from trickle.catalog.records import StreamTable
 from trickle.delta.stages import Stage
-
-FOLDER = "_trickle_state"
+from trickle.lake.stages import INNER_FOLDER
 
 
 @dataclass(frozen=True)
@@ -46,4 +45,4 @@ class State:
 
 def folder_of(signature: str, stage: Stage) -> str:
     """Where a stage's table lies inside the stream table's folder. Another layout has folders of its own."""
-    return f"{FOLDER}/{signature}_{stage.table.rsplit('_', 1)[-1]}"
+    return f"{INNER_FOLDER}/{signature}_{stage.table.rsplit('_', 1)[-1]}"

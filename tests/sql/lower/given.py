@@ -14,6 +14,8 @@ from trickle.sql.tokens import read_source
 from trickle.sql.trees import expression_tree
 from trickle.testing.duck import Duck
 
+Given = tuple[Sequence[str], Sequence[Sequence[Any]]]
+
 
 def e(text: str) -> Expr:
     """An expression as the builder leaves it: functions uninterpreted, columns quoted."""
@@ -32,7 +34,7 @@ def scan(table: str, *columns: str, face: Face = Face.NEW, suffix: str = "") -> 
     return Scan(table, tuple((column, column + suffix) for column in columns), face)
 
 
-def duck(**tables: tuple[Sequence[str], Sequence[Sequence[Any]]]) -> Duck:
+def duck(**tables: Given) -> Duck:
     """A DuckDB with tables: names of columns and rows."""
     given = Duck()
     for name, (columns, rows) in tables.items():

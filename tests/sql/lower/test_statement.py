@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from tests.sql.lower.given import duck, e, named, out, rows, scan, spark
+from tests.sql.lower.given import Given, duck, e, named, out, rows, scan, spark
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.errors import UnsupportedQuery
 from trickle.operators import (
@@ -31,7 +31,7 @@ from trickle.operators import (
 from trickle.sql.lower import lower
 
 ORDERS = scan("orders", "id", "customer", "total")
-SHOP = {
+SHOP: dict[str, Given] = {
     "orders": (["id", "customer", "total"], [(1, 10, 5), (2, 10, 7), (3, 20, None), (4, None, 1)]),
     "customers": (["key", "name"], [(10, "ann"), (20, "bob"), (30, "cy"), (None, "nobody")]),
 }

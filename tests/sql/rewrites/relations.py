@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import duckdb
 
 from trickle.algebra.names import TableName
-from trickle.operators import Operator
+from trickle.operators import Operator, show
 from trickle.sql.build import build_tree
 from trickle.sql.lower import lower
 
@@ -38,9 +38,14 @@ def _hashable(value: object) -> object:
 
 
 def tree_of(text: str) -> Operator:
-    return build_tree(text, SCHEMAS)
+    return build_tree(text, SCHEMAS, standard=True)
 
 
 def through(text: str, rule: Callable[[Operator], Operator]) -> str:
     """The query in DuckDB's SQL, by way of its tree and a rewrite."""
     return lower(rule(tree_of(text)), lambda leaf: leaf.table if hasattr(leaf, "table") else leaf.name, "duckdb")
+
+
+def shown(text: str, rule: Callable[[Operator], Operator]) -> str:
+    """The rewritten tree of a query, as text."""
+    return show(rule(tree_of(text)))

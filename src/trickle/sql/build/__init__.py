@@ -25,13 +25,14 @@ def build_tree(
     views: Mapping[TableName, str] | None = None,
     names: Sequence[str] | None = None,
     aggregates: Collection[str] = (),
-    three_valued: bool = False,
+    standard: bool = False,
     max_depth: int = DEFAULT_MAX_DEPTH,
 ) -> Operator:
     """The tree of a query. Its root gives the columns their visible names: ``names``, or those that the text says.
 
-    ``aggregates`` are the user's own aggregate functions. With ``three_valued``, IN as a value is NULL where SQL says
-    so; without, it is false then, as in Spark.
+    ``aggregates`` are the user's own aggregate functions. Spark departs from standard SQL in two places, and so
+    does the tree unless ``standard`` is given: IN as a value is false where it should be NULL, and over no rows ROLLUP
+    and its kin have no grand total.
 
     >>> from trickle.operators import show
     >>> schemas = {TableName.of(["t"]): {"id": "int", "a": "int"}}
@@ -41,7 +42,7 @@ def build_tree(
         scan t new: id, a
     """
     own = frozenset(name.lower() for name in aggregates)
-    context = Context(schemas, views or {}, own, max_depth, build_query, build_text, three_valued=three_valued)
+    context = Context(schemas, views or {}, own, max_depth, build_query, build_text, standard=standard)
     with room_to_recurse():
         built = build_text(context, text)
         return checked(pruned(_root(built, names)))

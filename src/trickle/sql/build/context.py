@@ -47,7 +47,7 @@ class Context:
     text: Callable[[Context, str], Built]
     names: Names = field(default_factory=Names)
     pending: list[Pending] = field(default_factory=list)
-    three_valued: bool = False
+    standard: bool = False
     open_views: tuple[TableName, ...] = ()
 
     def inside_view(self, name: TableName) -> Context:

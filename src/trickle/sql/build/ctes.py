@@ -35,6 +35,7 @@ def use_cte(context: Context, cte: Cte) -> Built:
     if cte.step_of is not None:
         columns = tuple(replace(each, column=context.fresh(each.name)) for each in cte.step_of)
         return Built(RecursiveRef(cte.name, tuple(each.column for each in columns)), columns)
+    context.names.count_use()
     if cte.recursive:
         return _recursion(context, cte)
     built = context.query(context, cte.query, cte.scope)

@@ -8,7 +8,7 @@ from trickle.errors import UnsupportedQuery
 from trickle.operators import Expr, Filter, Generate, Operator
 from trickle.sql.build.calls import call, function_name
 from trickle.sql.build.context import Context
-from trickle.sql.build.generators import generate, is_generator
+from trickle.sql.build.generators import generator, is_generator
 from trickle.sql.build.resolve import Resolver
 from trickle.sql.build.scope import Relation, Scope, Visible
 
@@ -21,8 +21,8 @@ def table_function(context: Context, node: Expr, start: Operator, scope: Scope) 
     if not is_generator(function):
         name = function_name(function) or function.key
         raise UnsupportedQuery(f"the table function {name} is not supported", hint="explode() and range() are")
-    made, visible = generate(context, start, function, (), scope)
-    return Relation.of(made, visible, function_name(function))
+    made = generator(context, function, (), scope)
+    return Relation.of(made.over(start), made.columns, function_name(function))
 
 
 def _range(context: Context, function: Expr, start: Operator) -> Relation:

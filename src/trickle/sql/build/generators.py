@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -19,10 +20,27 @@ def is_generator(node: Expr) -> bool:
     return function_name(node) in GENERATORS
 
 
-def generate(
-    context: Context, tree: Operator, function: Expr, names: Sequence[str], scope: Scope, *, outer: bool = False
-) -> tuple[Generate, tuple[Visible, ...]]:
-    """The rows of the tree with those that a (resolved) generator makes. ``names`` are the user's, where there are."""
+@dataclass(frozen=True)
+class Generator:
+    """A call that makes rows, and the columns that it makes."""
+
+    function: Expr
+    columns: tuple[Visible, ...]
+    outer: bool = False
+
+    def over(self, tree: Operator) -> Generate:
+        """The rows of a tree with those that are made of them."""
+        return Generate(tree, self.function, tuple(each.column for each in self.columns), self.outer)
+
+    def calling(self, function: Expr) -> Generator:
+        """The same columns made by a rewritten call."""
+        return replace(self, function=function)
+
+
+def generator(
+    context: Context, function: Expr, names: Sequence[str], scope: Scope, *, outer: bool = False
+) -> Generator:
+    """What a (resolved) call makes. ``names`` are those that the user gave to the columns, if any."""
     name = function_name(function)
     if name not in GENERATORS:
         raise UnsupportedQuery(f"the function {function.sql('spark')[:60]} does not make rows")
@@ -32,8 +50,8 @@ def generate(
     known = default_columns(name, function, scope, named=bool(names))
     types = [type_ for _, type_ in known] if not names or len(names) == len(known) else [None] * len(names)
     listed = names or [each for each, _ in known]
-    visible = tuple(Visible(each, context.fresh(each), type_) for each, type_ in zip(listed, types, strict=True))
-    return Generate(tree, function, tuple(each.column for each in visible), outer), visible
+    columns = tuple(Visible(each, context.fresh(each), type_) for each, type_ in zip(listed, types, strict=True))
+    return Generator(function, columns, outer)
 
 
 Columns = list[tuple[str, str | None]]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from trickle.errors import UserError
-from trickle.operators import Aggregate, Expr, Operator, Output, Project, UnionAll, col, column_names
+from trickle.operators import Aggregate, Expr, Filter, Operator, Output, Project, UnionAll, col, column_names
 from trickle.sql.build.calls import GROUPING, call, function_hint, function_name, is_aggregate, window_functions
 from trickle.sql.build.context import Context
 from trickle.sql.build.grouping_sets import Grouping
@@ -52,7 +52,7 @@ def aggregated(context: Context, tree: Operator, grouping: Grouping, expressions
         _check_grouped(each, tree, collected)
     if not collected.calls and not all(grouping.sets):
         # The group of all rows is a row; an aggregate needs a column.
-        collected.calls[call("count", exp.Star())] = context.fresh("count")
+        collected.rows()
     if grouping.is_plain:
         return Aggregated(_aggregate(tree, tuple(collected.keys.values()), collected), rewritten, {})
     return _union(context, tree, collected, rewritten)
@@ -77,7 +77,7 @@ class _Collected:
         of_windows: set[int] = set()
 
         def replaced(node: Expr) -> Expr:
-            if node in self.keys:
+            if node in self.keys and not self._stays(node):
                 return col(self.keys[node])
             if isinstance(node, exp.Window):
                 of_windows.update(map(id, window_functions(node)))
@@ -94,6 +94,17 @@ class _Collected:
             return node
 
         return expression.copy().transform(replaced, copy=False)
+
+    def rows(self) -> str:
+        """The column that counts the rows of each group."""
+        count = call("count", exp.Star())
+        if count not in self.calls:
+            self.calls[count] = self.context.fresh("count")
+        return self.calls[count]
+
+    def _stays(self, key: Expr) -> bool:
+        """A constant is one in every group, and some arguments must be constants."""
+        return self.grouping.is_plain and isinstance(key, exp.Literal)
 
 
 def _prepared(context: Context, tree: Operator, found: _Collected) -> Operator:
@@ -134,9 +145,13 @@ def _union(context: Context, tree: Operator, found: _Collected, rewritten: list[
     new = {name: context.fresh(name) for name in found.keys.values()}
     names = list(found.keys.values())
     branches: list[Operator] = []
+    # In Spark, the group of all rows is there only if there are rows, unless it is the only one.
+    rows = found.rows() if names and not context.standard and not all(found.grouping.sets) else None
     for group in found.grouping.sets:
         present = {names[place] for place in group}
         branch = _aggregate(tree, tuple(name for name in names if name in present), found)
+        if rows is not None and not present:
+            branch = Filter(branch, exp.GT(this=col(rows), expression=exp.Literal.number(0)))
         keys = [Output(new[name], col(name) if name in present else exp.null()) for name in names]
         marks = [Output(name, _constant(node, _bits(node, found, group))) for node, name in found.markers.items()]
         branches.append(Project(branch, (*keys, *Output.keep(found.calls.values()), *marks)))

@@ -45,7 +45,7 @@ def grouping_of(group: exp.Group | None, resolve: Callable[[Expr], Expr]) -> Gro
     if group is None:
         return Grouping((), (frozenset(),), is_plain=True)
     keys = _Keys(resolve)
-    parts = [_sets(keys, each) for each in group.expressions]
+    parts = [_sets(keys, each) if not _is_plain(each) else [_one(keys, each)] for each in group.expressions]
     plain = all(_is_plain(each) for each in group.expressions)
     for style in ("rollup", "cube", "grouping_sets"):
         for each in group.args.get(style) or ():
@@ -55,6 +55,12 @@ def grouping_of(group: exp.Group | None, resolve: Callable[[Expr], Expr]) -> Gro
     _check_size(parts)
     sets = tuple(frozenset().union(*chosen) for chosen in product(*parts))
     return Grouping(tuple(keys.places), sets, is_plain=plain)
+
+
+def _one(keys: _Keys, node: Expr) -> Group:
+    """A plain key. Outside of grouping sets ``(a, b)`` is a struct, and ``()`` nothing."""
+    is_nothing = isinstance(node, exp.Tuple) and not node.expressions
+    return frozenset() if is_nothing else frozenset((keys.place(node.unnest()),))
 
 
 def _is_plain(node: Expr) -> bool:

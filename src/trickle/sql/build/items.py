@@ -5,52 +5,56 @@ An earlier alias can be used by later items (it stands for its expression), unle
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
 from trickle.errors import UnsupportedQuery
-from trickle.operators import Expr
+from trickle.operators import Expr, col
 from trickle.sql.build.calls import function_name, unwrapped
 from trickle.sql.build.context import Context
-from trickle.sql.build.generators import is_generator
+from trickle.sql.build.generators import Generator, generator, is_generator
 from trickle.sql.build.resolve import Resolver, is_star
 from trickle.sql.build.scope import Scope
 
 
 @dataclass(frozen=True)
 class Item:
-    """A column of the SELECT list: its visible name and its value.
-
-    A generator is one item that makes several columns; ``names`` are those that the user gave them.
-    """
+    """A column of the SELECT list: its visible name and its value."""
 
     name: str
     value: Expr
-    names: tuple[str, ...] = ()
-
-    @property
-    def is_generator(self) -> bool:
-        return is_generator(self.value)
 
     def over(self, value: Expr) -> Item:
         return replace(self, value=value)
 
 
-def select_items(context: Context, select: exp.Select, scope: Scope) -> list[Item]:
+@dataclass
+class Listed:
+    """A SELECT list. A generator's columns are items whose values are columns that come with its rows."""
+
+    items: list[Item] = field(default_factory=list)
+    generators: list[Generator] = field(default_factory=list)
+    aliases: dict[str, Expr] = field(default_factory=dict)
+
+    def add(self, items: Iterable[Item], *, named: bool = False) -> None:
+        for item in items:
+            self.items.append(item)
+            if named:
+                self.aliases.setdefault(item.name.lower(), item.value)
+
+
+def select_list(context: Context, select: exp.Select, scope: Scope) -> Listed:
     """The items of a SELECT list."""
-    aliases: dict[str, Expr] = {}
-    items: list[Item] = []
+    listed = Listed()
     for node in select.expressions:
-        resolver = Resolver(context, scope, aliases)
+        resolver = Resolver(context, scope, listed.aliases)
         if is_star(node):
-            items += (Item(name, value) for name, value in resolver.star(node))
-            continue
-        item = _item(node, resolver)
-        items.append(item)
-        if isinstance(node, exp.Alias):
-            aliases.setdefault(item.name.lower(), item.value)
-    return items
+            listed.add(Item(name, value) for name, value in resolver.star(node))
+        else:
+            _add(listed, node, resolver)
+    return listed
 
 
 def aliases_of(items: list[Item]) -> dict[str, Expr]:
@@ -61,21 +65,20 @@ def aliases_of(items: list[Item]) -> dict[str, Expr]:
     return found
 
 
-def _item(node: Expr, resolver: Resolver) -> Item:
+def _add(listed: Listed, node: Expr, resolver: Resolver) -> None:
     if isinstance(node, exp.QueryTransform):
         raise UnsupportedQuery("TRANSFORM ... USING is not supported")
-    match node:
-        case exp.Aliases():
-            value = resolver.resolve(node.this)
-            names = tuple(each.name for each in node.expressions)
-            if not is_generator(value):
-                raise UnsupportedQuery("several names for one column", detail=node.sql("spark")[:80])
-            return Item(names[0], value, names)
-        case exp.Alias():
-            value = resolver.resolve(node.this)
-            return Item(node.alias, value, (node.alias,) if is_generator(value) else ())
-        case _:
-            return Item(shown_name(node), resolver.resolve(node))
+    named = isinstance(node, exp.Alias | exp.Aliases)
+    names = tuple(each.name for each in node.expressions) if isinstance(node, exp.Aliases) else (node.alias,)
+    value = resolver.resolve(node.this if named else node)
+    if is_generator(value):
+        made = generator(resolver.context, value, names if named else (), resolver.scope)
+        listed.generators.append(made)
+        listed.add((Item(each.name, col(each.column)) for each in made.columns), named=True)
+    elif len(names) > 1:
+        raise UnsupportedQuery("several names for one column", detail=node.sql("spark")[:80])
+    else:
+        listed.add([Item(names[0] if named else shown_name(node), value)], named=named)
 
 
 def shown_name(node: Expr) -> str:

@@ -10,10 +10,10 @@ from trickle.operators import Expr, Operator, Scan, Values
 from trickle.sql.build.context import Built, Context
 from trickle.sql.build.ctes import named, use_cte
 from trickle.sql.build.functions import table_function
-from trickle.sql.build.generators import generate, is_generator
+from trickle.sql.build.generators import Generator, generator, is_generator
 from trickle.sql.build.joins import applied, joined, kind_of
 from trickle.sql.build.resolve import Resolver
-from trickle.sql.build.scope import Relation, Scope, Visible
+from trickle.sql.build.scope import Relation, Scope, Source, Visible
 
 
 def from_clause(context: Context, select: exp.Select, scope: Scope) -> Relation:
@@ -137,6 +137,7 @@ def _known_table(context: Context, name: TableName) -> Relation:
 def _view(context: Context, name: TableName) -> Relation:
     if name in context.open_views:
         raise CycleError(f"the view {str(name)!r} reads itself")
+    context.names.count_use()
     built = context.text(context.inside_view(name), context.views[name])
     return Relation.of(built.tree, built.columns, name.table, name.schema)
 
@@ -166,9 +167,7 @@ def _lateral(context: Context, left: Relation, join: exp.Join, scope: Scope) -> 
         return applied(context, left, right, join, scope)
     alias = node.args.get("alias")
     outer = kind_of(join) == "left"
-    made, visible = generate(context, left.tree, function, _listed(alias), inside, outer=outer)
-    right = Relation.of(made, visible, alias.name if alias else None)
-    return Relation(made, (*left.sources, *right.sources), (*left.columns, *visible))
+    return _generated(left, generator(context, function, _listed(alias), inside, outer=outer), alias)
 
 
 def _keeps_all(join: exp.Join) -> bool:
@@ -182,6 +181,10 @@ def _lateral_view(context: Context, left: Relation, node: exp.Lateral, scope: Sc
     inside = Scope.over(left, scope)
     function = Resolver(context, inside).resolve(node.this)
     alias = node.args.get("alias")
-    made, visible = generate(context, left.tree, function, _listed(alias), inside, outer=bool(node.args.get("outer")))
-    right = Relation.of(made, visible, alias.name if alias else None)
-    return Relation(made, (*left.sources, *right.sources), (*left.columns, *visible))
+    outer = bool(node.args.get("outer"))
+    return _generated(left, generator(context, function, _listed(alias), inside, outer=outer), alias)
+
+
+def _generated(left: Relation, made: Generator, alias: exp.TableAlias | None) -> Relation:
+    right = Source(alias.name if alias else None, made.columns)
+    return Relation(made.over(left.tree), (*left.sources, right), (*left.columns, *made.columns))

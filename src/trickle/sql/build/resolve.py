@@ -110,6 +110,8 @@ class Resolver:
             return found.value
         if len(parts) == 1 and parts[0].lower() in _BARE_FUNCTIONS and not node.this.args.get("quoted"):
             return call(parts[0].lower())
+        if parts[0].lower() == "grouping__id":
+            return call("grouping_id")
         raise self.scope.unknown(parts)
 
     def _is_alias(self, parts: Sequence[str]) -> bool:
@@ -154,6 +156,15 @@ def enclosed(value: Expr) -> Expr:
     # AND is a function too, for sqlglot.
     is_call = isinstance(bare, exp.Func) and not isinstance(bare, exp.Binary | exp.Unary)
     return bare if is_call or isinstance(bare, _ATOMS) else exp.Paren(this=bare)
+
+
+def bare(expression: Expr) -> Expr:
+    """The expression without parentheses around a single column or value, left by what was replaced."""
+
+    def opened(node: Expr) -> Expr:
+        return node.this if isinstance(node, exp.Paren) and isinstance(node.this, _ATOMS) else node
+
+    return expression.transform(opened)
 
 
 def _is_query(node: Expr) -> bool:

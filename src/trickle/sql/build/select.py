@@ -17,13 +17,13 @@ from trickle.operators import Expr, Operator, Output, Project, col
 from trickle.sql.build.calls import function_hint
 from trickle.sql.build.context import Built, Context
 from trickle.sql.build.distinct import distinct_rows, first_of_each
-from trickle.sql.build.generators import generate, type_of
+from trickle.sql.build.generators import Generator, type_of
 from trickle.sql.build.grouping import aggregated, has_aggregate
 from trickle.sql.build.grouping_sets import Grouping, grouping_of
-from trickle.sql.build.items import Item, aliases_of, select_items
+from trickle.sql.build.items import Item, aliases_of, select_list
 from trickle.sql.build.ordering import Bounds, Term, bounds_of, first_rows, order_terms, unordered
 from trickle.sql.build.relations import from_clause
-from trickle.sql.build.resolve import Resolver
+from trickle.sql.build.resolve import Resolver, bare
 from trickle.sql.build.scope import Scope, Visible
 from trickle.sql.build.subqueries import attached, filtered
 from trickle.sql.build.windows import spelled_out, windowed
@@ -37,6 +37,7 @@ class _Clauses:
     scope: Scope
     tree: Operator
     items: list[Item]
+    generators: list[Generator]
     having: Expr | None = None
     qualify: Expr | None = None
     order: list[Term] = field(default_factory=list)
@@ -46,13 +47,15 @@ class _Clauses:
 
     def expressions(self) -> list[Expr]:
         optional = [each for each in (self.having, self.qualify) if each is not None]
+        made = (each.function for each in self.generators)
         ordering = (*(term.value for term in self.order), *self.distinct_on)
-        return [*(item.value for item in self.items), *optional, *ordering]
+        return [*(item.value for item in self.items), *made, *optional, *ordering]
 
     def replace(self, expressions: Sequence[Expr]) -> None:
         """Take what ``expressions`` gave, rewritten."""
-        rest = iter(expressions)
+        rest = iter(map(bare, expressions))
         self.items = [item.over(next(rest)) for item in self.items]
+        self.generators = [each.calling(next(rest)) for each in self.generators]
         self.having = next(rest) if self.having is not None else None
         self.qualify = next(rest) if self.qualify is not None else None
         self.order = [term.over(next(rest)) for term in self.order]
@@ -74,8 +77,10 @@ def build_select(context: Context, select: exp.Select, scope: Scope) -> Built:
     _aggregate(clauses, select)
     clauses.tree = filtered(context, clauses.tree, clauses.having, clauses.renamed)
     clauses.having = None
-    _generate(clauses)
     _attach(clauses)
+    for each in clauses.generators:
+        clauses.tree = each.over(clauses.tree)
+    clauses.generators = []
     clauses.replace(_keep_tree(clauses, *windowed(context, clauses.tree, clauses.expressions())))
     if clauses.qualify is not None:
         clauses.tree = filtered(context, clauses.tree, clauses.qualify)
@@ -89,10 +94,11 @@ def _keep_tree(clauses: _Clauses, tree: Operator, expressions: list[Expr]) -> li
 
 
 def _read(context: Context, select: exp.Select, scope: Scope, tree: Operator, bounds: Bounds) -> _Clauses:
-    items = select_items(context, select, scope)
+    read = select_list(context, select, scope)
+    items = read.items
     later = Resolver(context, scope, aliases_of(items))
     having, qualify = (select.args.get(part) for part in ("having", "qualify"))
-    clauses = _Clauses(context, scope, tree, items)
+    clauses = _Clauses(context, scope, tree, items, read.generators)
     clauses.having = later.resolve(having.this) if having else None
     clauses.qualify = later.resolve(qualify.this) if qualify else None
     listed = Resolver(context, scope, aliases_of(items), aliases_first=True)
@@ -117,7 +123,9 @@ def _aggregate(clauses: _Clauses, select: exp.Select) -> None:
 
 def _grouping(clauses: _Clauses, group: exp.Group | None) -> Grouping:
     if group is not None and group.args.get("all"):
-        keys = [item.value for item in clauses.items if not has_aggregate(item.value, clauses.context.aggregates)]
+        made = {col(each.column) for generator in clauses.generators for each in generator.columns}
+        values = [item.value for item in clauses.items if item.value not in made]
+        keys = [value for value in values if not has_aggregate(value, clauses.context.aggregates)]
         group = exp.Group(expressions=keys)
         return grouping_of(group, lambda key: key)
     resolver = Resolver(clauses.context, clauses.scope, aliases_of(clauses.items))
@@ -140,24 +148,6 @@ def _attach(clauses: _Clauses) -> None:
     tree, expressions = attached(clauses.context, clauses.tree, clauses.expressions(), clauses.renamed)
     clauses.tree = tree
     clauses.replace(expressions)
-
-
-def _generate(clauses: _Clauses) -> None:
-    """A generator of the SELECT list becomes the columns that it makes."""
-    items: list[Item] = []
-    for item in clauses.items:
-        if not item.is_generator:
-            items.append(item)
-            continue
-        tree, (function,) = attached(clauses.context, clauses.tree, [item.value], clauses.renamed)
-        made, visible = generate(clauses.context, tree, function, item.names, clauses.scope)
-        clauses.tree = made
-        items += (Item(each.name, col(each.column)) for each in visible)
-        if len(visible) == 1:
-            clauses.order = [
-                term.over(col(visible[0].column)) if term.value == item.value else term for term in clauses.order
-            ]
-    clauses.items = items
 
 
 def _listed(clauses: _Clauses, select: exp.Select, bounds: Bounds) -> Built:

@@ -16,7 +16,7 @@ true for none, else false: that is IN and ANY. ALL is ``NOT mark(NOT c)``: false
 it is NULL for some and false for none, else true.
 
 Spark departs from that: as a value, both IN and NOT IN are false where SQL says NULL (it makes existence joins of
-them). So do we, unless ``three_valued`` is asked for, since what we keep must equal what Spark computes.
+them). So do we, unless the standard is asked for, since what we keep must equal what Spark computes.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class Applier:
             value = self._value_once(inner)
             if inner is not node:
                 value = exp.Not(this=value)
-            two_valued = isinstance(self._pending(inner).node, exp.In) and not self.context.three_valued
+            two_valued = isinstance(self._pending(inner).node, exp.In) and not self.context.standard
             return call("coalesce", value, exp.false()) if two_valued else value
 
         return negations_inwards(expression).transform(replaced, copy=False)

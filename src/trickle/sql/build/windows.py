@@ -19,7 +19,7 @@ from trickle.sql.build.context import Context
 def spelled_out(select: exp.Select) -> exp.Select:
     """The query with the named windows of its WINDOW clause written where they are used."""
     named = {each.name.lower(): each for each in select.args.get("windows") or ()}
-    if not named:
+    if not named and not any(each.args.get("alias") for each in select.find_all(exp.Window)):
         return select
     select = select.copy()
     definitions = {name: _followed(each, named) for name, each in named.items()}

@@ -6,21 +6,10 @@ Checked: arithmetic (``/`` divides as double), comparison, CASE, COALESCE, NULL 
 
 from __future__ import annotations
 
-from sqlglot import exp
-
 from trickle.operators import Expr
 from trickle.sql.lower.rewriting import rewritten, spelled
 
 
 def adapt_to_postgres(holder: Expr) -> None:
     """Change a tree that was read as Spark SQL in place."""
-    rewritten(holder, _adapted)
-
-
-def _adapted(node: Expr) -> Expr:
-    if isinstance(node, exp.Anonymous):
-        return spelled(node)
-    if isinstance(node, exp.CountIf):
-        # Over no rows SUM is NULL, and the count is 0.
-        return exp.Count(this=exp.Case(ifs=[exp.If(this=node.this, true=exp.Literal.number(1))]))
-    return node
+    rewritten(holder, spelled)

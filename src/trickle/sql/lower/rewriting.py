@@ -28,8 +28,21 @@ def rewritten(holder: Expr, change: Callable[[Expr], Expr]) -> None:
             node.replace(changed)
 
 
-def spelled(node: exp.Anonymous) -> Expr:
+def spelled(node: Expr) -> Expr:
     """Functions of Spark's that sqlglot does not know and every dialect has in other words."""
+    match node:
+        case exp.Any() if not node.find(exp.Query):
+            return exp.LogicalOr(this=node.this.unnest())
+        case exp.CountIf():
+            # Elsewhere it is a sum, and NULL over no rows.
+            return exp.Count(this=exp.Case(ifs=[exp.If(this=node.this, true=exp.Literal.number(1))]))
+        case exp.Anonymous():
+            return _function(node)
+        case _:
+            return node
+
+
+def _function(node: exp.Anonymous) -> Expr:
     arguments = node.expressions
     match node.name.lower(), len(arguments):
         case "isnull", 1:
@@ -40,6 +53,14 @@ def spelled(node: exp.Anonymous) -> Expr:
             return exp.LogicalAnd(this=arguments[0])
         case (("any" | "some"), 1):
             return exp.LogicalOr(this=arguments[0])
+        case "std", 1:
+            return exp.Stddev(this=arguments[0])
+        case "try_sum", 1:
+            return exp.Sum(this=arguments[0])
+        case "try_avg", 1:
+            return exp.Avg(this=arguments[0])
+        case "zeroifnull", 1:
+            return exp.Coalesce(this=arguments[0], expressions=[exp.Literal.number(0)])
         case "pmod", 2:
             return _positive_modulo(*arguments)
         case ("try_add" | "try_subtract" | "try_multiply") as name, 2:

@@ -46,7 +46,7 @@ from trickle.operators import (
 )
 from trickle.sql.rewrites.conditions import all_of, conjuncts
 from trickle.sql.rewrites.copy import fresh_copy, renamed_tree
-from trickle.sql.rewrites.empty import groups_or_empty
+from trickle.sql.rewrites.empty import exactly_one_row, groups_or_empty
 from trickle.sql.rewrites.keyed import first_of_each, window_over
 from trickle.sql.rewrites.names import Names
 from trickle.sql.rewrites.pull import Flat
@@ -83,12 +83,26 @@ def _source(tree: Operator, columns: Sequence[str]) -> tuple[Operator, dict[str,
                     return tree, called
                 called = {name: passed[inner] for name, inner in called.items()}
                 tree = tree.input
-            case Join(kind=JoinKind.LEFT) if set(called.values()) <= set(tree.left.columns):
+            case Join() if set(called.values()) <= set(tree.left.columns) and _keeps_left(tree):
                 tree = tree.left
             case Window() if set(called.values()) <= set(tree.input.columns):
                 tree = tree.input
             case _:
                 return tree, called
+
+
+def _keeps_left(node: Join) -> bool:
+    """Whether each row of the left survives the join: so it does in those that unnesting makes."""
+    match node.kind:
+        case JoinKind.LEFT:
+            return True
+        case JoinKind.INNER if node.condition is None:
+            return exactly_one_row(node.right)
+        case JoinKind.INNER:
+            # A join back on D. Another one of this form makes D larger than it need be, and no result wrong.
+            return all(isinstance(part, exp.NullSafeEQ) for part in conjuncts(node.condition))
+        case JoinKind.SEMI | JoinKind.ANTI:
+            return False
 
 
 @dataclass(frozen=True)

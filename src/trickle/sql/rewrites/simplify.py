@@ -47,12 +47,22 @@ def _simpler(node: Operator) -> Operator:
         case Project() if node.outputs == Output.keep(node.input.columns):
             return node.input
         case UnionAll():
-            parts = [each for part in node.parts for each in (part.parts if isinstance(part, UnionAll) else (part,))]
+            parts = [each for part in node.parts for each in _parts(part)]
             return parts[0] if len(parts) == 1 else UnionAll(tuple(parts))
         case TopK(limit=None, offset=0):
             return node.input
         case _:
             return node
+
+
+def _parts(part: Operator) -> tuple[Operator, ...]:
+    match part:
+        case UnionAll():
+            return part.parts
+        case Project(input=UnionAll() as union):
+            return tuple(_simpler(Project(each, part.outputs)) for each in union.parts)
+        case _:
+            return (part,)
 
 
 def _filter(node: Filter) -> Operator:

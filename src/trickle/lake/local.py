@@ -1,0 +1,103 @@
+"""Small changes, read on the driver: no Spark job, and their size is known before anything is planned.
+
+Only what needs no help from the log is read here: exact change rows, and added or removed files without partition
+values and deletion vectors. Everything else is left to Spark (``lake/changes.py``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql.types import LongType, StructField, StructType
+
+from trickle.algebra.weights import WEIGHT
+from trickle.engine.arrow import for_spark
+from trickle.lake.changes import require_files, shared_schema
+from trickle.lake.difference import Difference, between
+from trickle.lake.location import Location
+from trickle.lake.paths import is_absolute
+
+MAX_ROWS = 100_000
+MAX_BYTES = 64 << 20
+"""Bytes of files that are read here; change rows are read column by column, so most of it is skipped."""
+
+
+def local_changes(location: Location, old: int, new: int, columns: Sequence[str]) -> pa.Table | None:
+    """The net change of the versions (old, new], rows of weight +1 or -1; None when it is not small or not plain."""
+    found = between(location, old, new)
+    if not _is_plain(found):
+        return None
+    schema = shared_schema(location, found.schemas, columns)
+    require_files(location, found)
+    parts = [_read(location, file.path, schema, weight) for file, weight in found.whole]
+    parts += [_read(location, path, schema, None) for exact in found.exact for path in exact.paths]
+    shape = StructType([*schema.fields, StructField(WEIGHT, LongType())])
+    if not parts:
+        return for_spark(pa.table({name: [] for name in shape.names}), shape)
+    return net(pa.concat_tables(parts), len(parts) > 1)
+
+
+def net(rows: pa.Table, mixed: bool = True) -> pa.Table:
+    """Weighted rows without those that cancel, each of weight +1 or -1.
+
+    Rows that cannot be compared on the driver stay as they are: that costs work later and is as right.
+    """
+    weights = rows.column(WEIGHT)
+    signs = pc.min_max(weights).as_py() if rows.num_rows else {"min": 1, "max": 1}
+    columns = [name for name in rows.column_names if name != WEIGHT]
+    if mixed and signs["min"] < 0 < signs["max"] and columns and all(map(_groups, rows.select(columns).schema.types)):
+        summed = rows.group_by(columns).aggregate([(WEIGHT, "sum")])
+        kept = summed.filter(pc.not_equal(summed.column(f"{WEIGHT}_sum"), 0))
+        weights = kept.column(f"{WEIGHT}_sum")
+        rows = kept.select(columns).append_column(WEIGHT, weights)
+    return _single(rows)
+
+
+def _single(rows: pa.Table) -> pa.Table:
+    weights = rows.column(WEIGHT).to_pylist()
+    if all(weight in (1, -1) for weight in weights):
+        return rows
+    places = [place for place, weight in enumerate(weights) for _ in range(abs(weight))]
+    taken = rows.drop_columns([WEIGHT]).take(pa.array(places, pa.int64()))
+    signs = [1 if weights[place] > 0 else -1 for place in places]
+    return taken.append_column(WEIGHT, pa.array(signs, pa.int64()))
+
+
+def _groups(kind: pa.DataType) -> bool:
+    """Whether Arrow compares values of a type as Spark does."""
+    return not (pa.types.is_nested(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind))
+
+
+def _is_plain(found: Difference) -> bool:
+    if found.revised or found.feed:
+        return False
+    files = [file for file, _ in found.whole]
+    if any(file.rows is None or file.partition or file.deletion_vector is not None for file in files):
+        return False
+    if any(is_absolute(file.path) for file in files):
+        return False
+    if any(weight not in (1, -1) for _, weight in found.whole):
+        return False
+    exact = [account.inserted is not None and account.deleted is not None for account in found.exact]
+    rows = sum(file.rows or 0 for file in files)
+    rows += sum((account.inserted or 0) + (account.deleted or 0) for account in found.exact)
+    return all(exact) and rows <= MAX_ROWS and sum(file.size for file in files) <= MAX_BYTES
+
+
+def _read(location: Location, path: str, schema: StructType, weight: int | None) -> pa.Table:
+    filesystem, root = location.filesystem()
+    place = unquote(path)
+    with filesystem.open_input_file(f"{root}/{place}" if root else place) as source, pq.ParquetFile(source) as file:
+        there = {name.lower(): name for name in file.schema_arrow.names}
+        wanted = [there[f.name.lower()] for f in schema.fields if f.name.lower() in there]
+        table = file.read(columns=wanted if weight is not None else [*wanted, WEIGHT])
+    for missing in (f for f in schema.fields if f.name.lower() not in there):
+        table = table.append_column(missing.name, pa.nulls(table.num_rows))
+    if weight is not None:
+        table = table.append_column(WEIGHT, pa.array([weight] * table.num_rows, pa.int64()))
+    fields = [StructField(f.name, f.dataType) for f in schema.fields]
+    return for_spark(table, StructType([*fields, StructField(WEIGHT, LongType())]))

@@ -1,0 +1,372 @@
+"""A query kept by its changes on DuckDB, next to the oracle: what Spark does in ``refresh/differential.py``, in a
+millisecond a statement.
+
+    Q(new), the user's own text on DuckDB, is compared after every batch with
+
+    plain       Q(old) + differentiate(whole tree)
+    stages      the stored tables, each changed by its stage's plan as it is written
+    pruned      the same plans, after every rewrite of ``delta/optimize``
+
+Both forms of a plan start from the same stored rows and must give the same change. It is applied as on Spark: rows that
+go are found by their place where the plan says so, by their value elsewhere, and have to be there. Then every stored
+table, hidden columns included, must be what its stage computes from the sources alone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from trickle.algebra.names import DEFAULT_SCHEMA, TableName
+from trickle.algebra.weights import FILE, ROW, WEIGHT
+from trickle.delta import differentiate
+from trickle.delta.optimize.prune import is_nothing, prune, prune_plan
+from trickle.delta.parts import summed_argument
+from trickle.delta.plan import OWN, Plan
+from trickle.delta.stages import Rows, Stage, split
+from trickle.errors import NegativeMultiplicity
+from trickle.operators import Aggregate, Face, Operator, Output, Project, Scan, Step
+from trickle.sql.build import build_tree
+from trickle.sql.lower import lower
+from trickle.sql.rewrites import rewrite
+from trickle.testing.multisets import Row, applied, multiset, weighted_difference
+from trickle.testing.spark_text import to_duckdb
+
+REWRITES = ("prune",)
+"""The modules of ``delta/optimize`` that the pruned form goes through."""
+
+_FILE = "file"
+_ARROW = {
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+}
+_SPARK = {
+    "INTEGER": "int",
+    "BIGINT": "bigint",
+    # A sum of integers, which is a bigint in Spark.
+    "HUGEINT": "bigint",
+    "DOUBLE": "double",
+    "VARCHAR": "string",
+    "BOOLEAN": "boolean",
+    "DATE": "date",
+    "TIMESTAMP": "timestamp",
+    '"NULL"': "void",
+}
+
+Columns = Mapping[str, str]
+"""The columns of a table with Spark's types."""
+
+
+class Disagreement(AssertionError):
+    """Two ways to the same rows that differ."""
+
+
+@dataclass
+class Batch:
+    """What a batch of changes did to the result."""
+
+    rows_changed: int
+
+
+class Bench:
+    """A DuckDB whose tables are Arrow tables; one serves many queries, one after the other."""
+
+    def __init__(self) -> None:
+        self._connection = duckdb.connect(":memory:", config={"threads": 1})
+        self._connection.execute("SET TimeZone = 'UTC'")
+        # Tables have ten rows: what the optimiser could save is less than what it takes.
+        self._connection.execute("PRAGMA disable_optimizer")
+
+    def put(self, name: str, rows: pa.Table) -> None:
+        """Give a table its rows, in place of those it had."""
+        self._connection.register(name, rows)
+
+    def rows(self, statement: str) -> pa.Table:
+        return self._connection.execute(statement).to_arrow_table()
+
+    def types(self, statement: str) -> list[tuple[str, str]]:
+        """The columns of a query with Spark's types."""
+        found = self._connection.execute(f"DESCRIBE {statement}").fetchall()
+        return [(name, _SPARK.get(kind) or kind.lower()) for name, kind, *_ in found]
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def arrow_table(columns: Columns, rows: Sequence[Sequence[Any]]) -> pa.Table:
+    """Rows as a table of the given columns.
+
+    >>> arrow_table({"a": "int", "b": "decimal(4,1)"}, [[1, None]]).schema.types
+    [DataType(int32), Decimal128Type(decimal128(4, 1))]
+    """
+    arrays = [pa.array([row[place] for row in rows], arrow_type(kind)) for place, kind in enumerate(columns.values())]
+    return pa.table(arrays, names=list(columns))
+
+
+def arrow_type(kind: str) -> pa.DataType:
+    """The Arrow type of one of Spark's."""
+    if kind.startswith("decimal"):
+        digits, places = kind.removeprefix("decimal(").removesuffix(")").split(",")
+        return pa.decimal128(int(digits), int(places))
+    return _ARROW[kind]
+
+
+@dataclass
+class _Kept:
+    """A stage with its stored rows and the statements that were made for it."""
+
+    stage: Stage
+    plan: Plan
+    stored: pa.Table
+    statements: dict[tuple[object, ...], str | None] = field(default_factory=dict)
+
+    plans: dict[frozenset[str], Plan] = field(default_factory=dict)
+
+    @property
+    def is_own(self) -> bool:
+        return self.stage.table == OWN
+
+    def pruned_plan(self, unchanged: frozenset[str]) -> Plan:
+        """The plan without what is empty because tables did not change."""
+        if unchanged not in self.plans:
+            self.plans[unchanged] = prune_plan(self.plan, unchanged)
+        return self.plans[unchanged]
+
+
+class Keeping:
+    """A query over tables, kept. Sources are given with their rows; ``refresh`` gives those that changed anew."""
+
+    def __init__(self, bench: Bench, text: str, schemas: Mapping[str, Columns], rows: Mapping[str, pa.Table]) -> None:
+        self._bench = bench
+        self._rows = dict(rows)
+        self._settled: dict[str, pa.Table | None] = {}
+        for name, table in rows.items():
+            self._face_both(name, table)
+        self._oracle = to_duckdb(text, lambda name: _table(name, Face.NEW))
+        built = build_tree(text, {TableName.of([name]): columns for name, columns in schemas.items()}, standard=True)
+        self.tree = rewrite(built)
+        self._delta = self._lowered(differentiate(self.tree))
+        self.result = self._bench.rows(self._oracle)
+        self._expect("the tree as built", self._lowered_rows(self.tree), self.result)
+        self._stages = [self._filled(stage) for stage in split(self.tree, self._types_of, OWN)]
+        self._check_stored()
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        return tuple(kept.stage for kept in self._stages)
+
+    def refresh(self, changed: Mapping[str, pa.Table]) -> Batch:
+        """Take over the new rows of some tables, keep the result by changes, and compare."""
+        unchanged = {name for name in self._rows if not self._move(name, changed.get(name))}
+        before, self.result = self.result, self._bench.rows(self._oracle)
+        self._expect_plain(before)
+        for kept in self._stages:
+            if not self._keep(kept, unchanged):
+                unchanged.add(kept.stage.table)
+        self._check_stored()
+        return Batch(sum(map(abs, _difference(multiset(before), multiset(self.result)).values())))
+
+    def _move(self, name: str, rows: pa.Table | None) -> bool:
+        """Have a table's old rows be what its new ones were. Whether it changed."""
+        old = self._rows[name]
+        new = self._rows[name] = old if rows is None else rows
+        return self._face_all(name, old, new)
+
+    def _expect_plain(self, before: pa.Table) -> None:
+        change = self._bench.rows(self._delta)
+        _check_weights("plain", change)
+        _compare("plain", applied(before, change), multiset(self.result))
+
+    def _keep(self, kept: _Kept, unchanged: Collection[str]) -> bool:
+        self._bench.put(_table(OWN, Face.OLD), _placed(kept.stored))
+        written = self._as_written(kept)
+        changes = [written, self._pruned(kept, frozenset(unchanged))]
+        for form, change in zip(("stages", "pruned"), changes, strict=True):
+            _check_weights(f"{kept.stage.table} {form}", change)
+        _compare(f"{kept.stage.table}: the change, pruned and not", *(_net(change) for change in changes))
+        change = changes[-1]
+        old = kept.stored
+        new = kept.stored = _apply(kept, change) if change.num_rows else old
+        return not kept.is_own and self._face_all(kept.stage.table, old, new)
+
+    def _as_written(self, kept: _Kept) -> pa.Table:
+        for step in kept.plan.steps:
+            self._bench.put(_step(step.name), self._run(kept, ("written", step.name), step.tree))
+        return self._run(kept, ("written",), kept.plan.result)
+
+    def _pruned(self, kept: _Kept, unchanged: frozenset[str]) -> pa.Table:
+        """As ``refresh/differential.py`` runs a plan: a step without rows takes along what depends on it."""
+        plan = kept.pruned_plan(unchanged)
+        empty: list[str] = []
+        for step in plan.steps:
+            tree = prune(step.tree, (), empty)
+            key = (unchanged, tuple(empty), step.name)
+            held = None if is_nothing(tree) else self._run(kept, key, tree)
+            if held is None or not held.num_rows:
+                empty.append(step.name)
+            else:
+                self._bench.put(_step(step.name), held)
+        result = prune(plan.result, (), empty)
+        if is_nothing(result):
+            return _nothing_changed(kept)
+        return self._run(kept, (unchanged, tuple(empty)), result)
+
+    def _run(self, kept: _Kept, key: tuple[object, ...], tree: Operator) -> pa.Table:
+        statement = kept.statements.get(key)
+        if statement is None:
+            statement = kept.statements[key] = self._lowered(tree)
+        return self._bench.rows(statement)
+
+    def _filled(self, stage: Stage) -> _Kept:
+        rows = self._lowered_rows(stage.keeping.whole()).select(list(stage.columns))
+        if stage.table != OWN:
+            self._face_both(stage.table, rows)
+        return _Kept(stage, stage.keeping.change(), rows)
+
+    def _check_stored(self) -> None:
+        for kept in self._stages:
+            table = kept.stage.table
+            wholes = (("whole", kept.stage.whole), ("plain", kept.stage.plain))
+            if isinstance(kept.stage.keeping, Rows):
+                continue
+            for form, tree in wholes if not kept.is_own else wholes[:1]:
+                expected = self._run(kept, (form,), tree)
+                found = kept.stored.select(expected.column_names)
+                self._expect(f"{table}, stored and computed ({form})", found, expected)
+            if kept.is_own:
+                self._expect(table, kept.stored.select(self.result.column_names), self.result)
+
+    def _expect(self, what: str, found: pa.Table, expected: pa.Table) -> None:
+        _compare(what, multiset(found), multiset(expected))
+
+    def _types_of(self, aggregate: Aggregate) -> Sequence[tuple[str, str]]:
+        wanted = [(c.name, argument) for c in aggregate.calls if (argument := summed_argument(c)) is not None]
+        if not wanted:
+            return ()
+        arguments = Project(aggregate.input, tuple(Output(name, argument) for name, argument in wanted))
+        return self._bench.types(self._lowered(arguments))
+
+    def _lowered_rows(self, tree: Operator) -> pa.Table:
+        return self._bench.rows(self._lowered(tree))
+
+    def _lowered(self, tree: Operator) -> str:
+        return lower(tree, _name_of, "duckdb")
+
+    def _face_both(self, name: str, rows: pa.Table) -> None:
+        self._face_all(name, rows, rows)
+
+    def _face_all(self, name: str, old: pa.Table, new: pa.Table) -> bool:
+        """Give a table its faces. Whether its rows changed."""
+        if old is new and self._settled.get(name) is new:
+            return False
+        change = weighted_difference(old, new)
+        for face, rows in ((Face.OLD, old), (Face.NEW, new), (Face.CHANGE, change)):
+            self._bench.put(_table(name, face), rows)
+        self._settled[name] = new if old is new else None
+        return bool(change.num_rows)
+
+
+def _nothing_changed(kept: _Kept) -> pa.Table:
+    rows = kept.stored.slice(0, 0).append_column(WEIGHT, pa.array([], pa.int64()))
+    return _placed(rows) if kept.plan.located else rows
+
+
+def _apply(kept: _Kept, change: pa.Table) -> pa.Table:
+    """The stored rows after a change."""
+    shape = kept.stored.schema
+    rows = _tuples(change.select(shape.names).cast(shape))
+    weights = change[WEIGHT].to_pylist()
+    if kept.plan.located:
+        places = change[ROW].to_pylist()
+        gone = _located(kept, [(row, place) for row, w, place in zip(rows, weights, places, strict=True) if w < 0])
+        came = [row for row, weight in zip(rows, weights, strict=True) if weight > 0]
+    else:
+        net: Counter[Row] = Counter()
+        for row, weight in zip(rows, weights, strict=True):
+            net[row] += weight
+        gone = _found(kept, net)
+        came = list((+net).elements())
+    stayed = [row for place, row in enumerate(_tuples(kept.stored)) if place not in gone]
+    return _from_tuples([*stayed, *came], shape)
+
+
+def _located(kept: _Kept, going: Sequence[tuple[Row, int | None]]) -> set[int]:
+    """Places of rows that go, where the plan has said what lies there."""
+    stored = _tuples(kept.stored)
+    gone: set[int] = set()
+    for row, place in going:
+        if place is None or place in gone or stored[place] != row:
+            raise NegativeMultiplicity(f"{kept.stage.table}: row {row} does not lie at {place}")
+        gone.add(place)
+    return gone
+
+
+def _found(kept: _Kept, net: Counter[Row]) -> set[int]:
+    """Places of rows that go, found by their values."""
+    missing = -net
+    gone: set[int] = set()
+    for place, row in enumerate(_tuples(kept.stored)):
+        if missing[row] > 0:
+            missing[row] -= 1
+            gone.add(place)
+    if left := +missing:
+        raise NegativeMultiplicity(f"{kept.stage.table}: rows that are not there go: {dict(left)}")
+    return gone
+
+
+def _tuples(rows: pa.Table) -> list[Row]:
+    return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
+
+
+def _from_tuples(rows: Sequence[Row], shape: pa.Schema) -> pa.Table:
+    arrays = [pa.array([row[place] for row in rows], column.type) for place, column in enumerate(shape)]
+    return pa.table(arrays, schema=shape)
+
+
+def _placed(rows: pa.Table) -> pa.Table:
+    """Stored rows with the columns that say where they lie."""
+    files = pa.array([_FILE] * rows.num_rows, pa.string())
+    return rows.append_column(FILE, files).append_column(ROW, pa.array(range(rows.num_rows), pa.int64()))
+
+
+def _net(change: pa.Table) -> Counter[Row]:
+    return multiset(change.drop_columns([name for name in (FILE, ROW) if name in change.column_names]))
+
+
+def _check_weights(what: str, change: pa.Table) -> None:
+    if odd := set(change[WEIGHT].to_pylist()) - {1, -1}:
+        raise Disagreement(f"{what}: weights {odd}")
+
+
+def _compare(what: str, found: Counter[Row], expected: Counter[Row]) -> None:
+    if found != expected:
+        difference = _difference(found, expected)
+        shown = "\n".join(f"  {weight:+d} {row}" for row, weight in list(difference.items())[:20])
+        raise Disagreement(f"{what} (+ missing, - too many):\n{shown}")
+
+
+def _difference(found: Counter[Row], expected: Counter[Row]) -> Counter[Row]:
+    difference = Counter(expected)
+    difference.subtract(found)
+    return Counter({row: weight for row, weight in difference.items() if weight})
+
+
+def _name_of(leaf: Scan | Step) -> str:
+    return _step(leaf.name) if isinstance(leaf, Step) else _table(leaf.table, leaf.face)
+
+
+def _table(name: str, face: Face) -> str:
+    return f"{name.removeprefix(f'{DEFAULT_SCHEMA}.')}@{face.value}"
+
+
+def _step(name: str) -> str:
+    return f"{name}@step"

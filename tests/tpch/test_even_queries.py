@@ -1,0 +1,14 @@
+"""Queries 2, 4, 6, ... of TPC-H."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tpch.story import QUERIES, keep, load
+from trickle import Trickle
+
+
+@pytest.mark.timeout(900)
+def test_the_even_queries_equal_recomputation_through_all_cycles(t: Trickle) -> None:
+    load(t, 0.01)
+    keep(t, list(QUERIES)[1::2])
