@@ -17,7 +17,7 @@ from trickle.errors import InvalidOption
 ENVIRONMENT_PREFIX = "TRICKLE_"
 
 
-def _setting(default: bool | int, text: str, *, low: int = 0, high: int = 1_000_000) -> Any:
+def _setting(default: bool | float, text: str, *, low: float = 0, high: float = 1_000_000) -> Any:
     return field(default=default, metadata={"text": text, "low": low, "high": high})
 
 
@@ -29,6 +29,12 @@ class Settings:
     max_consecutive_errors: int = _setting(3, "failed refreshes in a row before a stream table is suspended", low=1)
     max_parse_depth: int = _setting(64, "nesting of a query at which it is refused", low=1, high=200)
     commit_attempts: int = _setting(8, "tries of a statement when other writers come first", low=1, high=1000)
+    differential_max_change_ratio: float = _setting(
+        0.15, "share of changed rows above which AUTO refreshes in full, until it knows what both cost", high=1.0
+    )
+    algebraic_drift_reset_cycles: int = _setting(
+        0, "refreshes by changes after which floating sums are computed anew; 0 for never"
+    )
     history_retention_days: int = _setting(90, "age at which vacuum removes refresh history", low=1)
     vacuum_retention_hours: int = _setting(168, "age at which vacuum removes unreferenced files")
 
@@ -49,7 +55,7 @@ def check_name(name: str) -> None:
         )
 
 
-def parse_value(name: str, value: object) -> bool | int:
+def parse_value(name: str, value: object) -> bool | int | float:
     """The value of a setting from text or a plain value; refuses unknown names and wrong types."""
     check_name(name)
     wanted = next(f for f in fields(Settings) if f.name == name)
@@ -61,10 +67,12 @@ def parse_value(name: str, value: object) -> bool | int:
             return False
         raise InvalidOption(f"setting {name!r} is on or off, not {value!r}")
     low, high = wanted.metadata["low"], wanted.metadata["high"]
+    is_share = isinstance(wanted.default, float)
     try:
-        number = int(text)
+        number = float(text) if is_share else int(text)
     except ValueError:
-        raise InvalidOption(f"setting {name!r} is a whole number, not {value!r}") from None
+        kind = "number" if is_share else "whole number"
+        raise InvalidOption(f"setting {name!r} is a {kind}, not {value!r}") from None
     if not low <= number <= high:
         raise InvalidOption(f"setting {name!r} is out of range", detail=f"{number} is not within {low} to {high}")
     return number

@@ -55,6 +55,8 @@ class Part:
     merges: tuple[Output, ...]
     value: Expr
     anew: Expr
+    is_floating: bool = False
+    """Whether it is a sum of floating numbers, to which rounding errors are added as well."""
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,7 @@ def _sum(name: str, argument: Expr, place: int, argument_type: str) -> Kept | No
         merges=tuple(merges),
         value=case((exp.GT(this=counts.value.copy(), expression=zero), summed)),
         anew=exp.false() if exact else exp.GT(this=col(gone), expression=zero),
+        is_floating=not exact,
     )
     if not is_mean:
         return Kept((sums, counts), col(total))

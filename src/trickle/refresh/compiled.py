@@ -14,6 +14,7 @@ from threading import Lock
 from pyspark.sql.types import StructType
 
 from trickle.algebra.names import INTERNAL_PREFIX, TableName
+from trickle.delta.groups import Groups
 from trickle.delta.parts import summed_argument
 from trickle.delta.plan import OWN
 from trickle.delta.stages import Stage, split, unrestricted
@@ -35,6 +36,12 @@ class Compiled:
     stages: tuple[Stage, ...]
     signature: str
     unrestricted: tuple[str, ...]
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether floating sums are kept by adding to them."""
+        parts = [part for stage in self.stages if isinstance(stage.keeping, Groups) for part in stage.keeping.parts]
+        return any(part.is_floating for part in parts)
 
     @property
     def own(self) -> Stage:

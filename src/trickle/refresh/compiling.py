@@ -10,16 +10,18 @@ from trickle.refresh.dependencies import DEEPEST
 from trickle.refresh.making import Task
 
 
-def compiled_for(task: Task) -> Compiled | None:
-    """The stages of a stream table; None for one that is kept in full only."""
+def compiled_for(task: Task) -> Compiled | str:
+    """The stages of a stream table; for one that is kept in full only, why (``CODE: words``)."""
     stream = task.member.stream
-    if stream.refresh_mode is RefreshMode.FULL or stream.always_refresh:
-        return None
+    if stream.refresh_mode is RefreshMode.FULL:
+        return "FULL_MODE: its refresh mode is FULL"
+    if stream.always_refresh or any(view.is_unsteady for view in task.member.reading.views.values()):
+        return "UNSTEADY: the query depends on time or chance"
     try:
         return _compiled(task)
-    except UnsupportedError:
+    except UnsupportedError as error:
         if stream.refresh_mode is RefreshMode.AUTO:
-            return None
+            return f"UNSUPPORTED: {error.message}"
         raise
 
 

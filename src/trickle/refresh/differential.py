@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -32,7 +32,7 @@ class Kept:
     rows_read: dict[str, int] = field(default_factory=dict)
 
 
-def keep(faces: Faces, stages: tuple[Stage, ...], stored: Mapping[str, Snapshot], unchanged: set[str]) -> Kept:
+def keep(faces: Faces, stages: Sequence[Stage], stored: Mapping[str, Snapshot], unchanged: set[str]) -> Kept:
     """Prepare the change of every stage's table. ``unchanged`` are sources that stand where they stood."""
     kept = Kept()
     still = set(unchanged)

@@ -10,18 +10,28 @@ from datetime import datetime
 from trickle.algebra.names import TableName
 from trickle.apply.steps import Step, reached
 from trickle.apply.unit import MemberResult, UnitMember, after_success, application_id, commit_unit, recover
-from trickle.catalog import history, intents, relations, streams
-from trickle.catalog.records import Action, Initiator, Outcome, RefreshMode, StreamTable
-from trickle.errors import CatalogUnreachable, TrickleError
+from trickle.catalog import alerts, history, intents, relations, streams
+from trickle.catalog.records import Action, Initiator, Outcome, RefreshMode, Severity, StreamTable
+from trickle.errors import CatalogUnreachable, HistoryLost, SchemaDrift, TrickleError
 from trickle.history.failures import RolledBack, close_abandoned, owner, record_failure, under_way
-from trickle.lake.snapshot import open_snapshot
+from trickle.lake.commit import TableCommit
+from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.stage import discard_stages
 from trickle.lake.stages import stages_named
 from trickle.refresh.compiling import compiled_for
 from trickle.refresh.dependencies import dependencies_of
-from trickle.refresh.making import Made, Task, make_differential, make_full
-from trickle.refresh.members import Cut, Member, facts_of, is_unfinished, load, require_filled, take_cut
-from trickle.refresh.plan import Choice, choose
+from trickle.refresh.making import Made, Task, catch_up, make_differential, make_full
+from trickle.refresh.members import (
+    Cut,
+    Member,
+    facts_of,
+    is_unfinished,
+    load,
+    require_filled,
+    take_cut,
+    weighed,
+)
+from trickle.refresh.plan import Choice, Facts, choose
 from trickle.refresh.state import State
 from trickle.sources.lake import LakePosition
 from trickle.warehouse import Warehouse
@@ -59,6 +69,7 @@ class _Work:
     member: Member
     choice: Choice
     frontier: Mapping[int, LakePosition]
+    facts: Facts
 
     @property
     def stream(self) -> StreamTable:
@@ -121,7 +132,20 @@ def _record_lost_source(run: _Run, members: list[Member], error: TrickleError) -
 
 def _choose(run: _Run, member: Member, cut: Cut, staged: Mapping[int, Made]) -> _Work:
     facts, frontier = facts_of(run.warehouse, member, cut, staged, force=run.force)
-    return _Work(member, choose(facts), frontier)
+    if any(source.changed for source in facts.sources.values()) and facts.populated:
+        facts = weighed(run.warehouse, member, facts, _snapshots(run.warehouse, member, frontier, staged))
+    return _Work(member, choose(facts), frontier, facts)
+
+
+def _snapshots(
+    warehouse: Warehouse, member: Member, frontier: Mapping[int, LakePosition], staged: Mapping[int, Made]
+) -> dict[int, Snapshot]:
+    return {
+        source.id: staged[source.id].next
+        if source.id in staged
+        else open_snapshot(warehouse.location_of(source), frontier[source.id].version)
+        for source in member.reading.tables
+    }
 
 
 def _idle(run: _Run, member: Member, cut: Cut) -> _Work | None:
@@ -225,14 +249,75 @@ def _make(run: _Run, work: _Work, refresh_id: int, staged: Mapping[int, Made]) -
         return _Done(work, refresh_id, Made(open_snapshot(location, work.stream.version)), 0)
     before = {source: LakePosition.parse(position) for source, position in work.stream.frontier.items()}
     with warehouse.engine.count_jobs() as count, stages_named(run.stage):
-        task = Task(warehouse, member, before, work.frontier, staged, None)
+        task = Task(warehouse, member, before, work.frontier, staged)
         task = replace(task, compiled=compiled_for(task))
-        state = State.of(work.stream)
-        if work.choice.action is Action.DIFFERENTIAL and state is not None:
-            made = make_differential(task, state)
+        if work.choice.action is Action.DIFFERENTIAL:
+            try:
+                work, made = _by_changes(run, work, task)
+            except (HistoryLost, SchemaDrift) as lost:
+                work = _rebuilt(run, work, "HISTORY_LOST", lost.message)
+                made = make_full(task, Action.REINITIALIZE)
         else:
             made = make_full(task, work.choice.action)
     return _Done(work, refresh_id, made, count.jobs)
+
+
+def _by_changes(run: _Run, work: _Work, task: Task) -> tuple[_Work, Made]:
+    state = State.of(work.stream)
+    if state is None or isinstance(task.compiled, str) or state.signature != task.compiled.signature:
+        return _rebuilt(run, work, "LAYOUT_CHANGED", "what is stored was laid out by another version"), make_full(
+            task, Action.REINITIALIZE
+        )
+    if dict(state.frontier) != dict(work.stream.frontier) and task.compiled.inner:
+        work = _caught_up(run, work, catch_up(task, state))
+        task = replace(task, member=work.member)
+        state = State.of(work.stream)
+        assert state is not None
+    return work, make_differential(task, state)
+
+
+def _rebuilt(run: _Run, work: _Work, code: str, words: str) -> _Work:
+    """A refresh that cannot go by changes after all: said in the history, and as an alert."""
+    with run.warehouse.catalog.write() as tx:
+        alerts.add(
+            tx,
+            event="reinitialize_needed",
+            relation_id=work.stream.relation.id,
+            severity=Severity.WARNING,
+            payload={"stream_table": str(work.member.name), "reason": code, "detail": words},
+            now=run.warehouse.clock.now(),
+        )
+    reason = f"{work.choice.reason}; built anew, as {words}"
+    return replace(work, choice=Choice(Action.REINITIALIZE, reason, work.choice.moves, code))
+
+
+def _caught_up(run: _Run, work: _Work, made: Made) -> _Work:
+    """Commit the inner tables alone: they stood where the last refresh by changes left them."""
+    stream = work.stream
+    result = MemberResult(
+        version=made.snapshot.version if stream.version is None else stream.version,
+        frontier=stream.frontier,
+        action=Action.DIFFERENTIAL,
+        rows_inserted=0,
+        rows_deleted=0,
+        reason=None,
+        data_timestamp=stream.data_timestamp or run.started,
+        effective_mode=stream.effective_mode,
+        details={},
+        state=made.state,
+    )
+    number = stream.refresh_number + 1
+    commit_unit(run.warehouse, [UnitMember(stream.relation.id, number, _commits(stream, made, number), None, result)])
+    with run.warehouse.catalog.read() as tx:
+        return replace(work, member=replace(work.member, stream=streams.by_id(tx, stream.relation.id)))
+
+
+def _commits(stream: StreamTable, made: Made, number: int) -> dict[str, TableCommit]:
+    """What to commit: inner tables first, the stream table itself last."""
+    return {
+        folder: prepared.as_commit(app=(application_id(stream.relation.uid, folder), number))
+        for folder, prepared in sorted(made.prepared.items(), reverse=True)
+    }
 
 
 def _unit_member(done: _Done, started: datetime) -> UnitMember:
@@ -252,15 +337,24 @@ def _unit_member(done: _Done, started: datetime) -> UnitMember:
             "spark_jobs": done.spark_jobs,
             "files_added": sum(len(prepared.adds) for prepared in made.prepared.values()),
             "files_removed": sum(len(prepared.removes) for prepared in made.prepared.values()),
+            **_measured(done.work),
             **made.details,
         },
-        state=None if made.state is None else made.state.to_json(),
+        state=made.state,
     )
-    commits = {
-        folder: prepared.as_commit(app=(application_id(stream.relation.uid, folder), number))
-        for folder, prepared in sorted(made.prepared.items(), reverse=True)
-    }
-    return UnitMember(stream.relation.id, number, commits, done.refresh_id, result)
+    return UnitMember(stream.relation.id, number, _commits(stream, made, number), done.refresh_id, result)
+
+
+def _measured(work: _Work) -> dict[str, object]:
+    """What the cost model learns from, and why a refresh did not go by changes."""
+    sources = list(work.facts.sources.values())
+    counts = [source.counted_rows for source in sources if source.changed]
+    found: dict[str, object] = {"source_rows": sum(source.source_rows for source in sources)}
+    if None not in counts:
+        found["changed_rows"] = sum(count or 0 for count in counts)
+    if work.choice.code:
+        found["code"] = work.choice.code
+    return found
 
 
 def _effective_mode(work: _Work) -> str:

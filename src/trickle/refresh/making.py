@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -29,7 +30,7 @@ from trickle.refresh.compiled import Compiled
 from trickle.refresh.differential import keep
 from trickle.refresh.faces import Faces, Table
 from trickle.refresh.members import Member
-from trickle.refresh.state import State, folder_of
+from trickle.refresh.state import State, folder_of, kept_in_full
 from trickle.sources.lake import LakePosition
 from trickle.tables.reading import Reading
 from trickle.warehouse import Warehouse
@@ -44,8 +45,8 @@ class Made:
 
     snapshot: Snapshot
     prepared: Mapping[str, Prepared] = field(default_factory=dict)
-    state: State | None = None
-    """The state afterwards; None when it stays as it is."""
+    state: Mapping[str, Any] | None = None
+    """What is remembered afterwards; None when that stays as it is."""
     details: Mapping[str, object] = field(default_factory=dict)
 
     @property
@@ -70,7 +71,8 @@ class Task:
     before: Mapping[int, LakePosition]
     frontier: Mapping[int, LakePosition]
     staged: Mapping[int, Made]
-    compiled: Compiled | None
+    compiled: Compiled | str = ""
+    """The stages; or why the stream table is kept in full only."""
 
     @property
     def reading(self) -> Reading:
@@ -92,10 +94,10 @@ def make_full(task: Task, action: Action) -> Made:
     snapshot = open_snapshot(location)
     rebuild = action is Action.REINITIALIZE or not member.stream.populated
     given = reading.bind(member.query)
-    if task.compiled is None:
+    if isinstance(task.compiled, str):
         schema = _next_schema(given.schema, snapshot, rebuild=rebuild, name=task.name)
         frame = given.select(*[quote(c) for c in (schema or snapshot.schema).names])
-        return _overwritten(task, snapshot, frame, schema, state=State("") if member.stream.state else None)
+        return _overwritten(task, snapshot, frame, schema, state=kept_in_full(task.compiled) if rebuild else None)
     with closing(_faces(task, is_small=False)) as faces:
         prepared: dict[str, Prepared] = {}
         versions: dict[str, int] = {}
@@ -111,44 +113,53 @@ def make_full(task: Task, action: Action) -> Made:
         shape = _stored_shape(relaxed(given.schema), frame.schema)
         schema = _next_schema(shape, snapshot, rebuild=rebuild, name=task.name)
         rows = conform(frame, schema or snapshot.schema)
-        state = (
-            State(task.compiled.signature, versions, {s: str(p) for s, p in task.frontier.items()}) if rebuild else None
-        )
-        made = _overwritten(task, snapshot, rows, schema, state=state)
+        state = State(task.compiled.signature, versions, positions(task.frontier)) if rebuild else None
+        made = _overwritten(task, snapshot, rows, schema, None if state is None else state.to_json())
         return replace(made, prepared={**{f: p for f, p in prepared.items() if not p.is_empty}, **made.prepared})
 
 
 def make_differential(task: Task, state: State) -> Made:
     """The contents changed by the changes of the sources."""
-    assert task.compiled is not None
+    assert isinstance(task.compiled, Compiled)
+    return _kept(task, state, task.compiled.stages)
+
+
+def catch_up(task: Task, state: State) -> Made:
+    """The inner tables brought from where they stand to where the stream table does, after full refreshes."""
+    assert isinstance(task.compiled, Compiled)
+    behind = {source: LakePosition.parse(position) for source, position in state.frontier.items()}
+    return _kept(replace(task, before=behind, frontier=task.before, staged={}), state, task.compiled.inner)
+
+
+def _kept(task: Task, state: State, stages: Sequence[Stage]) -> Made:
+    assert isinstance(task.compiled, Compiled)
     location = task.warehouse.location_of(task.member.stream.relation)
     snapshot = open_snapshot(location)
     stored = {OWN: snapshot}
     folders = {stage.table: folder_of(task.compiled.signature, stage) for stage in task.compiled.inner}
     for table, folder in folders.items():
         stored[table] = open_snapshot(location.child(*folder.split("/")), state.tables[folder])
-    folders[OWN] = OWN_FOLDER
     small = _is_small(task)
     with closing(_faces(task, is_small=small)) as faces, task.warehouse.engine.tuned(small=small):
         unchanged = {str(source.name) for source in task.member.reading.tables if not _moved(task, source)}
-        kept = keep(faces, task.compiled.stages, stored, unchanged)
-    prepared = {folders[table]: change for table, change in kept.prepared.items()}
+        kept = keep(faces, stages, stored, unchanged)
+    prepared = {folders.get(table, OWN_FOLDER): change for table, change in kept.prepared.items()}
     versions = {
         folder: next_snapshot(stored[table], prepared[folder]).version if folder in prepared else stored[table].version
         for table, folder in folders.items()
-        if folder != OWN_FOLDER
     }
-    positions = {source: str(position) for source, position in task.frontier.items()}
-    return Made(
-        snapshot,
-        prepared,
-        State(task.compiled.signature, versions, positions),
-        {"rows_read": kept.rows_read},
-    )
+    added = state.added + 1 if task.compiled.is_floating else 0
+    after = State(task.compiled.signature, versions, positions(task.frontier), added)
+    return Made(snapshot, prepared, after.to_json(), {"rows_read": kept.rows_read})
+
+
+def positions(frontier: Mapping[int, LakePosition]) -> dict[int, str]:
+    """A frontier as the catalog keeps it."""
+    return {source: str(position) for source, position in frontier.items()}
 
 
 def _overwritten(
-    task: Task, snapshot: Snapshot, frame: DataFrame, schema: StructType | None, state: State | None
+    task: Task, snapshot: Snapshot, frame: DataFrame, schema: StructType | None, state: Mapping[str, Any] | None
 ) -> Made:
     # Consumers see what changed, not that everything was written anew.
     difference = task.member.has_consumers and schema is None and task.member.stream.populated

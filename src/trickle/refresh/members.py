@@ -7,20 +7,22 @@ staged next version.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
 from trickle.catalog import history, intents, relations, streams
-from trickle.catalog.records import Kind, Relation, Status, StreamTable
+from trickle.catalog.records import Action, Kind, Outcome, RefreshMode, RefreshRecord, Relation, Status, StreamTable
 from trickle.changes.between import ChangeBuffer
 from trickle.dag.graph import order
 from trickle.errors import Suspended, UserError
+from trickle.lake.changes import ChangeCount
 from trickle.lake.snapshot import Snapshot
-from trickle.refresh.plan import Facts, SourceFact
-from trickle.refresh.state import State
+from trickle.refresh.cost import REMEMBERED, Sample
+from trickle.refresh.plan import Facts, Keeping, SourceFact
+from trickle.refresh.state import State, why_not
 from trickle.sources.lake import LakePosition, current
 from trickle.sql import Query
 from trickle.tables.reading import Reading, parsed, resolve
@@ -123,18 +125,16 @@ def facts_of(
     """What the choice of action depends on, and the frontier that the refresh would reach."""
     facts: dict[int, SourceFact] = {}
     frontier: dict[int, LakePosition] = {}
-    befores: list[LakePosition | None] = []
     for source in member.reading.tables:
         if source.id in staged:
             now = LakePosition(source.uid, staged[source.id].next.version)
-            rows = None
+            known = ChangeCount(None, None, exact=False)
         else:
             now = cut[source.id]
-            rows = _changed_rows(warehouse, member, source, now)
+            known = _changed_rows(warehouse, member, source, now)
         before = _frontier(member, source)
-        befores.append(before)
         frontier[source.id] = now
-        facts[source.id] = SourceFact(str(source.name), None if before is None else str(before), str(now), rows)
+        facts[source.id] = _source_fact(source, before, now, known)
     stream = member.stream
     dropped = set(stream.frontier) - set(frontier)
     return (
@@ -143,8 +143,6 @@ def facts_of(
             needs_reinitialize=stream.needs_reinitialize or bool(dropped),
             always_refresh=stream.always_refresh or any(v.is_unsteady for v in member.reading.views.values()),
             force=force,
-            mode=stream.refresh_mode,
-            is_kept=State.of(stream) is not None and all(position is not None for position in befores),
             sources=facts,
         ),
         frontier,
@@ -156,10 +154,62 @@ def _frontier(member: Member, source: Relation) -> LakePosition | None:
     return None if text is None else LakePosition.parse(text)
 
 
-def _changed_rows(warehouse: Warehouse, member: Member, source: Relation, now: LakePosition) -> int | None:
+def _changed_rows(warehouse: Warehouse, member: Member, source: Relation, now: LakePosition) -> ChangeCount:
     before = _frontier(member, source)
     if before is None:
-        return None
+        return ChangeCount(None, None, exact=False)
     if before == now:
-        return 0
-    return ChangeBuffer(warehouse.location_of(source), before, now).known_rows()
+        return ChangeCount(0, 0, exact=True)
+    return ChangeBuffer(warehouse.location_of(source), before, now).count()
+
+
+def _source_fact(source: Relation, before: LakePosition | None, now: LakePosition, known: ChangeCount) -> SourceFact:
+    counted = None if known.inserted is None or known.deleted is None else known.inserted + known.deleted
+    return SourceFact(
+        name=str(source.name),
+        before=None if before is None else str(before),
+        now=str(now),
+        changed_rows=counted if known.exact else None,
+        counted_rows=counted,
+    )
+
+
+def weighed(warehouse: Warehouse, member: Member, facts: Facts, sources: Mapping[int, Snapshot]) -> Facts:
+    """The facts with what the choice between a refresh by changes and a full one depends on.
+
+    ``sources`` are the versions to be read. Asked only when something changed: it reads the history.
+    """
+    stream = member.stream
+    state = State.of(stream)
+    with warehouse.catalog.read() as tx:
+        settings = warehouse.settings(tx)
+        past = (
+            history.recent(tx, stream.relation.id, limit=4 * REMEMBERED)
+            if stream.refresh_mode is RefreshMode.AUTO
+            else []
+        )
+    threshold = stream.options.get("auto_threshold", settings.differential_max_change_ratio)
+    known = all(source in stream.frontier for source in facts.sources)
+    cycles = settings.algebraic_drift_reset_cycles
+    keeping = Keeping(
+        mode=stream.refresh_mode,
+        is_kept=state is not None and known,
+        why_not=why_not(stream) or "SOURCES_CHANGED: it reads a source that it did not read before",
+        max_ratio=float(threshold) if isinstance(threshold, int | float) else settings.differential_max_change_ratio,
+        samples=[sample for record in past if (sample := _sample(record)) is not None],
+        drift_due=state is not None and 0 < cycles <= state.added,
+    )
+    rows = {source: sum(file.live_rows or 0 for file in snapshot.files) for source, snapshot in sources.items()}
+    counted = {s: replace(fact, source_rows=rows.get(s, 0)) for s, fact in facts.sources.items()}
+    return replace(facts, keeping=keeping, sources=counted)
+
+
+def _sample(record: RefreshRecord) -> Sample | None:
+    changed, total = record.details.get("changed_rows"), record.details.get("source_rows")
+    done = record.status is Outcome.COMPLETED and record.duration_ms is not None
+    if not done or not isinstance(total, int) or record.action not in (Action.FULL, Action.DIFFERENTIAL):
+        return None
+    by_changes = record.action is Action.DIFFERENTIAL
+    if by_changes and not isinstance(changed, int):
+        return None
+    return Sample(by_changes, record.duration_ms or 0.0, changed if isinstance(changed, int) else 0, total)

@@ -21,17 +21,20 @@ class State:
     signature: str
     tables: Mapping[str, int] = field(default_factory=dict)
     frontier: Mapping[int, str] = field(default_factory=dict)
+    added: int = 0
+    """Refreshes by changes since floating sums were last computed anew; 0 where there are none."""
 
     @staticmethod
     def of(stream: StreamTable) -> State | None:
         """The state of a stream table; None for one that is kept in full only, or was never filled."""
         found = stream.state
-        if "signature" not in found:
+        if not found.get("signature"):
             return None
         return State(
             signature=found["signature"],
             tables=found["tables"],
             frontier={int(source): position for source, position in found["frontier"].items()},
+            added=found.get("added", 0),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -40,7 +43,18 @@ class State:
             "signature": self.signature,
             "tables": dict(self.tables),
             "frontier": {str(source): position for source, position in self.frontier.items()},
+            "added": self.added,
         }
+
+
+def kept_in_full(why_not: str) -> dict[str, Any]:
+    """What a stream table remembers that is kept in full only: why, as a code and words (``CODE: words``)."""
+    return {"signature": "", "why_not": why_not}
+
+
+def why_not(stream: StreamTable) -> str:
+    """Why a stream table is kept in full only; empty for one that is not."""
+    return str(stream.state.get("why_not", ""))
 
 
 def folder_of(signature: str, stage: Stage) -> str:

@@ -127,7 +127,6 @@ class _Kept:
     stage: Stage
     plan: Plan
     stored: pa.Table
-    statements: dict[tuple[object, ...], str | None] = field(default_factory=dict)
 
     plans: dict[frozenset[str], Plan] = field(default_factory=dict)
 
@@ -148,15 +147,16 @@ class Keeping:
     def __init__(self, bench: Bench, text: str, schemas: Mapping[str, Columns], rows: Mapping[str, pa.Table]) -> None:
         self._bench = bench
         self._rows = dict(rows)
+        self._statements: dict[Operator, str] = {}
         self._settled: dict[str, pa.Table | None] = {}
         for name, table in rows.items():
             self._face_both(name, table)
         self._oracle = to_duckdb(text, lambda name: _table(name, Face.NEW))
         built = build_tree(text, {TableName.of([name]): columns for name, columns in schemas.items()}, standard=True)
         self.tree = rewrite(built)
-        self._delta = self._lowered(differentiate(self.tree))
+        self._delta = differentiate(self.tree)
         self.result = self._bench.rows(self._oracle)
-        self._expect("the tree as built", self._lowered_rows(self.tree), self.result)
+        self._expect("the tree as built", self._run(self.tree), self.result)
         self._stages = [self._filled(stage) for stage in split(self.tree, self._types_of, OWN)]
         self._check_stored()
 
@@ -182,7 +182,7 @@ class Keeping:
         return self._face_all(name, old, new)
 
     def _expect_plain(self, before: pa.Table) -> None:
-        change = self._bench.rows(self._delta)
+        change = self._run(self._delta)
         _check_weights("plain", change)
         _compare("plain", applied(before, change), multiset(self.result))
 
@@ -200,8 +200,8 @@ class Keeping:
 
     def _as_written(self, kept: _Kept) -> pa.Table:
         for step in kept.plan.steps:
-            self._bench.put(_step(step.name), self._run(kept, ("written", step.name), step.tree))
-        return self._run(kept, ("written",), kept.plan.result)
+            self._bench.put(_step(step.name), self._run(step.tree))
+        return self._run(kept.plan.result)
 
     def _pruned(self, kept: _Kept, unchanged: frozenset[str]) -> pa.Table:
         """As ``refresh/differential.py`` runs a plan: a step without rows takes along what depends on it."""
@@ -209,8 +209,7 @@ class Keeping:
         empty: list[str] = []
         for step in plan.steps:
             tree = prune(step.tree, (), empty)
-            key = (unchanged, tuple(empty), step.name)
-            held = None if is_nothing(tree) else self._run(kept, key, tree)
+            held = None if is_nothing(tree) else self._run(tree)
             if held is None or not held.num_rows:
                 empty.append(step.name)
             else:
@@ -218,16 +217,19 @@ class Keeping:
         result = prune(plan.result, (), empty)
         if is_nothing(result):
             return _nothing_changed(kept)
-        return self._run(kept, (unchanged, tuple(empty)), result)
+        return self._run(result)
 
-    def _run(self, kept: _Kept, key: tuple[object, ...], tree: Operator) -> pa.Table:
-        statement = kept.statements.get(key)
-        if statement is None:
-            statement = kept.statements[key] = self._lowered(tree)
-        return self._bench.rows(statement)
+    def _run(self, tree: Operator) -> pa.Table:
+        return self._bench.rows(self._statement(tree))
+
+    def _statement(self, tree: Operator) -> str:
+        """The statement of a tree; equal trees have one, as tables keep their names from batch to batch."""
+        if tree not in self._statements:
+            self._statements[tree] = lower(tree, _name_of, "duckdb")
+        return self._statements[tree]
 
     def _filled(self, stage: Stage) -> _Kept:
-        rows = self._lowered_rows(stage.keeping.whole()).select(list(stage.columns))
+        rows = self._run(stage.keeping.whole()).select(list(stage.columns))
         if stage.table != OWN:
             self._face_both(stage.table, rows)
         return _Kept(stage, stage.keeping.change(), rows)
@@ -239,7 +241,7 @@ class Keeping:
             if isinstance(kept.stage.keeping, Rows):
                 continue
             for form, tree in wholes if not kept.is_own else wholes[:1]:
-                expected = self._run(kept, (form,), tree)
+                expected = self._run(tree)
                 found = kept.stored.select(expected.column_names)
                 self._expect(f"{table}, stored and computed ({form})", found, expected)
             if kept.is_own:
@@ -253,13 +255,7 @@ class Keeping:
         if not wanted:
             return ()
         arguments = Project(aggregate.input, tuple(Output(name, argument) for name, argument in wanted))
-        return self._bench.types(self._lowered(arguments))
-
-    def _lowered_rows(self, tree: Operator) -> pa.Table:
-        return self._bench.rows(self._lowered(tree))
-
-    def _lowered(self, tree: Operator) -> str:
-        return lower(tree, _name_of, "duckdb")
+        return self._bench.types(self._statement(arguments))
 
     def _face_both(self, name: str, rows: pa.Table) -> None:
         self._face_all(name, rows, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.sql.rewrites.relations import shown
+from trickle.sql.rewrites.connect import connect
 from trickle.sql.rewrites.decorrelate import decorrelate
 from trickle.sql.rewrites.null_aware import null_aware
 from trickle.sql.rewrites.prune import prune
@@ -84,6 +85,29 @@ project id
     def test_a_volatile_condition_stays(self) -> None:
         found = shown("SELECT t.id FROM t, u WHERE t.a = u.a AND rand() < t.b", push_filters)
         assert found.index("filter RAND() < b") < found.index("inner join")
+
+
+class TestConnect:
+    def test_relations_are_joined_where_a_condition_connects_them(self) -> None:
+        text = "SELECT t.id FROM t, u, v WHERE t.a = v.a AND u.b = v.b"
+        assert (
+            shown(text, lambda tree: connect(push_filters(tree)))
+            == """\
+project id
+  project id, a, b_1, a_2, b_2
+    inner join on b_1 = b_2
+      inner join on a = a_2
+        scan t new: id, a
+        scan v new: a as a_2, b as b_2
+      scan u new: b as b_1"""
+        )
+
+    def test_a_cross_product_that_is_wanted_stays(self) -> None:
+        assert shown("SELECT t.id FROM t, u", connect) == shown("SELECT t.id FROM t, u", push_filters)
+
+    def test_joins_with_conditions_stay_in_their_order(self) -> None:
+        text = "SELECT t.id FROM t JOIN u ON t.a = u.a JOIN v ON v.a = t.a"
+        assert shown(text, connect) == shown(text, lambda tree: tree)
 
 
 class TestStrengthen:

@@ -1,7 +1,7 @@
 """Rewrites of plans that change their cost and not their meaning; each can be left out.
 
-They are plain functions from trees to trees, in one ordered tuple. ``prune`` is not among them: it needs to be told
-what did not change (``optimize/prune.py``).
+Plain functions from plans to plans, in one ordered tuple. ``prune`` is not among them: it needs to be told what did not
+change (``optimize/prune.py``).
 """
 
 from __future__ import annotations
@@ -10,23 +10,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from trickle.delta.optimize.join_order import order_joins
+from trickle.delta.optimize.restrict import restrict_right
+from trickle.delta.optimize.share import share
 from trickle.delta.plan import Plan
 from trickle.operators import Operator
 
-Rewrite = Callable[[Operator], Operator]
+__all__ = ["REWRITES", "Rewrite", "optimized"]
 
-REWRITES: tuple[Rewrite, ...] = (order_joins,)
-
-__all__ = ["REWRITES", "optimized"]
+Rewrite = Callable[[Plan], Plan]
 
 
-def optimized(plan: Plan, rewrites: Sequence[Rewrite] = REWRITES) -> Plan:
-    """The plan with each of its trees rewritten."""
+def optimized(plan: Plan, rewrites: Sequence[Rewrite] | None = None) -> Plan:
+    """The plan, rewritten by all rewrites or by those given."""
+    for rewrite in REWRITES if rewrites is None else rewrites:
+        plan = rewrite(plan)
+    return plan
 
-    def better(tree: Operator) -> Operator:
-        for rewrite in rewrites:
-            tree = rewrite(tree)
-        return tree
 
-    steps = tuple(replace(step, tree=better(step.tree)) for step in plan.steps)
-    return replace(plan, steps=steps, result=better(plan.result))
+def _in_each_tree(change: Callable[[Operator], Operator]) -> Rewrite:
+    def rewrite(plan: Plan) -> Plan:
+        steps = tuple(replace(step, tree=change(step.tree)) for step in plan.steps)
+        return replace(plan, steps=steps, result=change(plan.result))
+
+    return rewrite
+
+
+REWRITES: tuple[Rewrite, ...] = (_in_each_tree(order_joins), _in_each_tree(restrict_right), share)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from trickle.operators import Operator
+from trickle.sql.rewrites.connect import connect
 from trickle.sql.rewrites.copy import fresh_copy
 from trickle.sql.rewrites.decorrelate import decorrelate
 from trickle.sql.rewrites.names import Names
@@ -20,7 +21,17 @@ from trickle.sql.rewrites.strengthen import strengthen
 
 Rule = Callable[[Operator], Operator]
 
-RULES: tuple[Rule, ...] = (decorrelate, null_aware, simplify, push_filters, strengthen, push_filters, prune, simplify)
+RULES: tuple[Rule, ...] = (
+    decorrelate,
+    null_aware,
+    simplify,
+    push_filters,
+    strengthen,
+    push_filters,
+    connect,
+    prune,
+    simplify,
+)
 
 __all__ = ["RULES", "Names", "Rule", "fresh_copy", "rewrite"]
 

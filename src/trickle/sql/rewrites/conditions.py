@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from trickle.operators import Expr, Operator, column_names, renamed, substituted
-from trickle.operators.walk import expressions_of
+from trickle.operators import Expr, column_names, renamed, substituted
 from trickle.sql.facts import VOLATILE
 
 
@@ -50,11 +49,6 @@ def all_of(parts: Iterable[Expr]) -> Expr | None:
 def is_volatile(expression: Expr) -> bool:
     """Whether a function in it may give another value the next time."""
     return any(call.name.lower() in VOLATILE for call in expression.find_all(exp.Anonymous))
-
-
-def has_volatile(tree: Operator) -> bool:
-    """Whether a relation may have other rows the next time."""
-    return any(map(is_volatile, expressions_of(tree)))
 
 
 def resolved(expression: Expr, values: Mapping[str, Expr]) -> Expr:

@@ -109,9 +109,10 @@ def _project(node: Project, parts: Sequence[Expr]) -> Operator:
         used = {name: values[name] for name in column_names(part) if name in values}
         moved = substituted(part, used)
         light = all(sum(1 for _ in value.walk()) <= _LONG for value in used.values())
-        (inside if light and may_substitute(part, used) and _may_move(moved) else others).append(
-            moved if light and may_substitute(part, used) and _may_move(moved) else part
-        )
+        if light and may_substitute(part, used) and _may_move(moved):
+            inside.append(moved)
+        else:
+            others.append(part)
     return _above(Project(_pushed(node.input, inside), node.outputs), others)
 
 

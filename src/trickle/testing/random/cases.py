@@ -48,10 +48,11 @@ def case(choices: Choices, batches: int) -> Case:
     shapes = tables.schemas(choices)
     writer = Writer(choices, shapes)
     text = query(writer, choices.below(4)).text
+    used = list(writer.used) or list(shapes)
     start = tables.state(choices, shapes)
     states, current = [], start
     for _ in range(batches):
-        state = tables.changed(choices, shapes, current, writer.noted)
+        state = tables.changed(choices, shapes, current, used, writer.noted)
         current = {**current, **state}
         states.append(state)
     return Case(text, shapes, start, states, frozenset(writer.noted))

@@ -44,8 +44,8 @@ class Writer:
     tables: Schemas
     noted: set[str] = field(default_factory=set)
     ctes: dict[str, tuple[Column, ...]] = field(default_factory=dict)
-    outer: tuple[Column, ...] = ()
-    """The columns of enclosing queries that a subquery may look at."""
+    used: dict[str, None] = field(default_factory=dict)
+    """The tables that the query reads, in the order in which they came up."""
     _names: int = 0
 
     def fresh(self, prefix: str) -> str:
@@ -57,7 +57,8 @@ class Writer:
         self.noted.add(construct)
 
     def table(self, name: str) -> tuple[Column, ...]:
-        """The columns of a table."""
+        """The columns of a table, which is used from now on."""
+        self.used[name] = None
         return tuple(Column(c, kind_of(type_)) for c, type_ in self.tables[name].items())
 
 

@@ -6,7 +6,7 @@ several rows, rows are there twice. Doubles are halves, whose sums are exact in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date
 from decimal import Decimal
 from typing import Any
@@ -55,7 +55,7 @@ def state(choices: Choices, shapes: Schemas) -> State:
 
 
 def rows(choices: Choices, columns: Mapping[str, str], most: int) -> Rows:
-    return [row(choices, columns) for _ in range(choices.below(most + 1))]
+    return [row(choices, columns) for _ in range(2 + choices.below(most - 1))]
 
 
 def row(choices: Choices, columns: Mapping[str, str]) -> Values:
@@ -72,12 +72,15 @@ def row(choices: Choices, columns: Mapping[str, str]) -> Values:
     return tuple(values)
 
 
-def changed(choices: Choices, shapes: Schemas, before: State, noted: set[str]) -> State:
-    """The tables that a batch touches, with their new rows; ``noted`` gathers what was done."""
-    if choices.chance(4):
+def changed(choices: Choices, shapes: Schemas, before: State, used: Sequence[str], noted: set[str]) -> State:
+    """The tables that a batch touches, with their new rows; ``noted`` gathers what was done.
+
+    Mostly they are tables that the query uses, in one of three combinations, so that plans serve several batches.
+    """
+    if choices.chance(3):
         noted.add("empty batch")
         return {}
-    touched = choices.some(list(shapes), 1, 2)
+    touched = choices.weighted(((used, 50), (used[:1], 25), (used[-1:], 20), (list(shapes), 5)))
     if len(touched) > 1:
         noted.add("several tables")
     return {name: _table_changed(choices, shapes[name], before[name], noted) for name in touched}
@@ -85,7 +88,7 @@ def changed(choices: Choices, shapes: Schemas, before: State, noted: set[str]) -
 
 def _table_changed(choices: Choices, columns: Mapping[str, str], before: Rows, noted: set[str]) -> Rows:
     after = list(before)
-    for _ in range(1 + choices.below(4)):
+    for _ in range(1 + choices.below(5)):
         action = choices.weighted(_ACTIONS)
         noted.add(action)
         if action == "insert" or not after:

@@ -1,0 +1,32 @@
+"""A small left side restricts the big right side before they are joined.
+
+Spark can build a hash table of the right side only in a left, semi or anti join; with the change on the left it would
+sort and shuffle the whole table on the right. So for small A
+
+    A left B on c      becomes    A left (B semi A on c) on c
+
+and the same with semi and anti: the inner semi join builds its table of A, reads B once, and what is left of B is
+small. Safe because a row of B for which c holds with no row of A makes no difference to either side. A is used twice; it
+becomes a step of its own when it is not at hand already (``optimize/share.py``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from trickle.delta.optimize.join_order import is_small
+from trickle.operators import Join, JoinKind, Operator, transformed
+
+
+def restrict_right(tree: Operator) -> Operator:
+    """The tree with the big sides of its left, semi and anti joins restricted."""
+    return transformed(tree, _restricted)
+
+
+def _restricted(node: Operator) -> Operator:
+    if not isinstance(node, Join) or node.kind is JoinKind.INNER or node.condition is None:
+        return node
+    if not is_small(node.left) or is_small(node.right):
+        return node
+    answers = Join(JoinKind.SEMI, node.right, node.left, node.condition, small="right")
+    return replace(node, right=answers, small="right")
