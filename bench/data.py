@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import pyarrow as pa
@@ -37,3 +38,30 @@ def batch(first: int, rows: int, groups: int) -> pa.Table:
             "amount": pa.array([Decimal(i % 100) for i in ids], pa.decimal128(12, 2)),
         }
     )
+
+
+@dataclass
+class Changing:
+    """Changes of a filled table: of each 70 % new rows, 15 % updated and 15 % deleted ones, taken from the newest."""
+
+    table: str
+    rows: int
+    groups: int
+    _next: int = field(init=False)
+    _left: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._next = self._left = self.rows
+
+    def apply(self, t: Trickle, changed: int) -> list[int]:
+        """Change so many rows; their ids."""
+        touched = max(1, round(changed * 0.15))
+        inserted = changed - 2 * touched
+        new = range(self._next, self._next + inserted)
+        updated = range(self._left - touched, self._left)
+        deleted = range(self._left - 2 * touched, self._left - touched)
+        self._next, self._left = new.stop, deleted.start
+        t.write(self.table, batch(new.start, inserted, self.groups))
+        t.sql(f"UPDATE {self.table} SET amount = amount + 1 WHERE id BETWEEN {updated.start} AND {updated.stop - 1}")
+        t.sql(f"DELETE FROM {self.table} WHERE id BETWEEN {deleted.start} AND {deleted.stop - 1}")
+        return [*new, *updated, *deleted]

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bench.show import markdown, verdicts
+from bench.show import markdown, peers_of, verdicts
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -20,8 +20,9 @@ _HEAD = """\
 
 `make bench` runs these on your machine (`python -m bench --only idle` for one of them) and writes the figures as JSON
 to `build/bench/`; `python -m bench report` makes this page from the newest of them. Times are wall-clock times of calls
-to the Python API on a warm Spark session, over Delta tables on the local disk. In this version every refresh that has
-something to do is a full one.
+to the Python API on a warm Spark session, over Delta tables on the local disk. FULL / DIFFERENTIAL says how many times
+faster a refresh by changes is. `python -m bench --only tpch,peers --scale 10 --changes 0.0001,0.001,0.01,0.1` chooses
+sizes; `python -m bench report a.json b.json` makes one page of several runs.
 """
 
 _LABELS = {"memory_gib": "memory, GiB", "load_average": "load average at the start"}
@@ -32,13 +33,20 @@ def newest() -> Path | None:
     return max(RESULTS.glob("*.json"), default=None, key=lambda path: path.name)
 
 
-def page(results: dict[str, Any]) -> str:
-    """The page as Markdown."""
-    parts = [_HEAD, "## The machine\n", _machine(results["machine"]), ""]
-    for benchmark in results["benchmarks"]:
-        parts += [f"## {benchmark['title']}\n", _about(benchmark["name"]) + "\n", markdown(benchmark["lines"]), ""]
-        parts += [f"{verdict}\n" for verdict in verdicts(benchmark["lines"])]
+def page(*runs: dict[str, Any]) -> str:
+    """The page as Markdown, from the results of one or several runs."""
+    parts = [_HEAD]
+    peers = peers_of(part for results in runs for part in results["benchmarks"])
+    for results in runs:
+        parts += [f"## The machine{_when(results) if len(runs) > 1 else ''}\n", _machine(results["machine"]), ""]
+        for part in results["benchmarks"]:
+            parts += [f"## {part['title']}\n", _about(part["name"]) + "\n", markdown(part, peers)]
+            parts += [f"{verdict}\n" for verdict in verdicts(part)]
     return "\n".join(parts).rstrip() + "\n"
+
+
+def _when(results: dict[str, Any]) -> str:
+    return f", {results['machine']['date']}"
 
 
 def _about(name: str) -> str:
@@ -54,13 +62,14 @@ def _machine(facts: dict[str, Any]) -> str:
     return "\n".join(rows) + note
 
 
-def write(source: Path | None = None) -> Path:
+def write(*sources: Path) -> Path:
     """Make the page from some results, the newest by default."""
-    chosen = source or newest()
-    if chosen is None:
+    chosen = sources or tuple(filter(None, [newest()]))
+    if not chosen:
         raise SystemExit(f"no results in {RESULTS}; run: python -m bench")
-    results = json.loads(chosen.read_text(encoding="utf-8"))
-    if results["quick"]:
-        raise SystemExit(f"{chosen} is of a quick run, whose figures mean nothing")
-    PAGE.write_text(page(results), encoding="utf-8")
+    runs = [json.loads(source.read_text(encoding="utf-8")) for source in chosen]
+    for source, results in zip(chosen, runs, strict=True):
+        if results["quick"]:
+            raise SystemExit(f"{source} is of a quick run, whose figures mean nothing")
+    PAGE.write_text(page(*runs), encoding="utf-8")
     return PAGE

@@ -5,18 +5,21 @@ from __future__ import annotations
 import importlib
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, assert_never
 
 from rich.console import Console
 
 import trickle
+from bench.beside import Beside
+from bench.figures import Claim, Line, Note
 from bench.machine import machine
-from bench.show import terminal, verdicts
-from bench.sizes import FULL, QUICK
+from bench.peers import Peer
+from bench.show import peers_of, terminal, verdicts
+from bench.sizes import Sizes
 from trickle.engine import Engine
 
 BENCHMARKS = {
@@ -26,32 +29,61 @@ BENCHMARKS = {
     "commit": "One commit",
     "dml": "SQL statements on one row",
     "scan": "Reading many files",
+    "groups": "Some rows of a large aggregate change",
+    "growth": "The same change of larger tables",
+    "peers": "TPC-H by others",
+    "tpch": "TPC-H: in full, by changes, AUTO",
 }
 """The modules of this package that are benchmarks, in the order in which they run."""
 
+Item = Line | Beside | Claim | Peer | Note
 
-def run(names: Sequence[str], *, quick: bool, out: Path, console: Console) -> tuple[Path, bool]:
+
+def run(names: Sequence[str], sizes: Sizes, *, quick: bool, out: Path, console: Console) -> tuple[Path, bool]:
     """Run benchmarks, print their tables, write the JSON; its path, and whether every limit was kept."""
     facts = machine()
     console.print(", ".join(f"{name} {value}" for name, value in facts.to_json().items()), style="dim")
-    found = []
+    found: list[dict[str, Any]] = []
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
     # One session for all: it stops with the last engine that uses it.
     with closing(Engine.open()) as engine:
         engine.sql("SELECT 1").collect()
         for name in names:
-            found.append(_one(name, quick=quick))
-            console.print(terminal(found[-1]["title"], found[-1]["lines"]))
-            for verdict in verdicts(found[-1]["lines"]):
-                console.print(verdict, style="bold green" if verdict.startswith("PASS") else "bold red")
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
-    path.write_text(json.dumps({"machine": facts.to_json(), "quick": quick, "benchmarks": found}, indent=1))
-    return path, all(line["passed"] is not False for one in found for line in one["lines"])
+            found.append({"name": name, "title": BENCHMARKS[name], "lines": [], "rows": [], "claims": [], "peers": []})
+            for item in _items(name, sizes):
+                _take(found[-1], item, console)
+                # After every figure: what a long run has found survives it.
+                path.write_text(json.dumps({"machine": facts.to_json(), "quick": quick, "benchmarks": found}, indent=1))
+            _print(found[-1], found, console)
+    return path, all(one["passed"] is not False for part in found for one in (*part["lines"], *part["claims"]))
 
 
-def _one(name: str, *, quick: bool) -> dict[str, Any]:
+def _items(name: str, sizes: Sizes) -> Iterator[Item]:
     module = importlib.import_module(f"bench.{name}")
-    sizes = QUICK if quick else FULL
     with tempfile.TemporaryDirectory(prefix="trickle-bench-") as folder, trickle.connect(folder) as t:
-        lines = [line.to_json() for line in module.run(t, sizes)]
-    return {"name": name, "title": BENCHMARKS[name], "lines": lines}
+        yield from module.run(t, sizes)
+
+
+def _take(part: dict[str, Any], item: Item, console: Console) -> None:
+    match item:
+        case Note():
+            console.print(item.text, style="dim", highlight=False)
+        case Line():
+            part["lines"].append(item.to_json())
+        case Beside():
+            part["rows"].append(item.to_json())
+        case Claim():
+            part["claims"].append(item.to_json())
+        case Peer():
+            part["peers"].append(item.to_json())
+        case _:
+            assert_never(item)
+
+
+def _print(part: dict[str, Any], found: Sequence[dict[str, Any]], console: Console) -> None:
+    for table in terminal(part, peers_of(found)):
+        console.print(table)
+    for verdict in verdicts(part):
+        style = {"PASS": "bold green", "FAIL": "bold red"}.get(verdict[:4], "")
+        console.print(verdict, style=style, highlight=False)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -23,8 +25,23 @@ class Sizes:
     dml_files: int = 64
     scan_files: int = 256
     scan_rounds: int = 5
+    repeat: int = 1
+    """Refreshes of each kind where ways are measured beside each other."""
+    scale: float = 1.0
+    """Of TPC-H."""
+    queries: tuple[str, ...] = ()
+    """Of TPC-H; all when empty."""
+    shares: tuple[float, ...] = (0.001,)
+    """Of orders and lineitem that change."""
+    data: Path = Path(tempfile.gettempdir(), "trickle-tpch")
+    """Where generated tables are kept between runs."""
+    growth_rows: tuple[int, ...] = (1_000_000, 10_000_000)
+    growth_groups: int = 10_000
+    postgres_scale: float = 1.0
+    """Up to which PostgreSQL is asked."""
 
 
+LARGE_ROWS = 100_000_000
 FULL = Sizes()
 QUICK = Sizes(
     table_rows=2_000,
@@ -41,5 +58,10 @@ QUICK = Sizes(
     dml_files=4,
     scan_files=40,
     scan_rounds=1,
+    scale=0.01,
+    queries=("q06", "q12"),
+    shares=(0.01,),
+    growth_rows=(2_000, 5_000),
+    growth_groups=20,
 )
 """Small enough for a test; the figures mean nothing."""

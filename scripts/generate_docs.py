@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from trickle import errors, settings
+from trickle.delta import support
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made by scripts/generate_docs.py (make docs). -->"
@@ -22,6 +23,24 @@ that names your remedy: a `TransientError` may be tried again, a `UserError` may
 SETTINGS_HEAD = """
 Later wins: the default, the table `[trickle]` of `trickle.toml`, the environment, `SET trickle.<name> = <value>`, the
 arguments of `trickle.connect`.
+"""
+
+SUPPORT_HEAD = """
+How Trickle keeps what a query may hold. The tables of the examples, and how each row was found to be kept, are in
+`src/trickle/delta/support.py`; `tests/delta/test_support.py` builds every example and compares. How it works is told in
+[Kept by changes](differential.md), each rule on a page of [operators](operators/index.md).
+
+| kept | means |
+|---|---|
+| by changes | a refresh costs what changed: changed rows, and the rows that they meet |
+| by changes; a group is read again when it must be | as before, but some changes make a group be aggregated again from its rows |
+| by changes; changed groups are read again | every group with a changed row is aggregated again from its rows; other groups are not read |
+| by changes, which read the input whole | a change is computed, but from all rows of the input; the notice at creation says so |
+| in full only | AUTO keeps it by full refreshes and says so at creation; DIFFERENTIAL refuses it |
+| refused | no stream table can have it, whatever its refresh mode |
+
+A construct marked with *settled* is given a canonical order first, in every refresh mode, with a notice at creation
+([canonical orders](differential.md#canonical-orders)).
 """
 
 
@@ -60,7 +79,29 @@ def _range(field: dataclasses.Field[object]) -> str:
     return f"{field.metadata['low']} to {field.metadata['high']}"
 
 
-PAGES = {"docs/errors.md": errors_page, "docs/settings.md": settings_page}
+def support_page() -> str:
+    """The page of SQL constructs and how each is kept."""
+    lines = ["# SQL that is kept", "", NOTE, SUPPORT_HEAD]
+    for section in support.SECTIONS:
+        lines += [f"## {section.title}", "", "| construct | kept | rules | notes | example |", "|---|---|---|---|---|"]
+        lines += [_support_row(row) for row in section.rows]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _support_row(row: support.Row) -> str:
+    rules = ", ".join(f"[{page}](operators/{page}.md)" for page in row.operators)
+    notes = [*(["*settled*"] if row.settled else []), *([row.notes] if row.notes else [])]
+    if row.error:
+        notes.append(f"error: {row.error}")
+    example = row.example if len(row.example) <= _LONGEST else row.example[:_LONGEST] + "..."
+    cells = (row.construct, row.kept.value, rules, "; ".join(notes), f"`{example}`")
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+_LONGEST = 180
+
+PAGES = {"docs/errors.md": errors_page, "docs/settings.md": settings_page, "docs/sql-support.md": support_page}
 
 
 def stale() -> list[str]:

@@ -21,9 +21,10 @@ from trickle.engine import Engine
 from trickle.errors import InvalidOption, WarehouseMissing
 from trickle.history.failures import close_abandoned
 from trickle.lake.location import Location
-from trickle.refresh import definition
+from trickle.refresh import definition, explain
 from trickle.refresh.definition import Definition
 from trickle.refresh.execute import RefreshResult, refresh
+from trickle.refresh.explain import AuxiliaryColumn, Fact, Finding, Forecast
 from trickle.settings import Settings, combine, from_environment, from_toml
 from trickle.sql import names
 from trickle.statements import Result, run
@@ -53,6 +54,11 @@ PROCEDURES = (
     "dependencies",
     "describe",
     "drop_stream_table",
+    "explain_delta",
+    "explain_query_rewrite",
+    "explain_refresh_mode",
+    "explain_st",
+    "list_auxiliary_columns",
     "refresh_history",
     "refresh_stream_table",
     "resume_stream_table",
@@ -61,6 +67,7 @@ PROCEDURES = (
     "suspend_stream_table",
     "tables",
     "vacuum",
+    "validate_query",
 )
 """The methods that SQL reaches as ``CALL trickle.<name>(...)``."""
 
@@ -265,6 +272,32 @@ class Trickle:
     def settings(self) -> list[SettingRow]:
         """All settings with the values in force."""
         return views.settings(self.warehouse)
+
+    # Explanations, without a Spark job: Spark is asked for names, types and plans only
+
+    def explain_st(self, name: str) -> list[Fact]:
+        """How a stream table is kept: its state, its sources, its stages and their aggregates."""
+        return explain.explain_st(self.warehouse, names.table_name(name))
+
+    def explain_refresh_mode(self, name: str) -> Forecast:
+        """What the next refresh would do, and why."""
+        return explain.explain_refresh_mode(self.warehouse, names.table_name(name))
+
+    def explain_delta(self, name: str, format: str = "tree") -> list[str]:  # noqa: A002  (a name of the interface)
+        """The plan of a stream table's change, line by line: as ``tree``, as ``sql``, or Spark's own (``spark``)."""
+        return explain.explain_delta(self.warehouse, names.table_name(name), format)
+
+    def explain_query_rewrite(self, query: str) -> list[str]:
+        """What becomes of a query before it is kept, line by line: its tree, each rewrite, its stages."""
+        return explain.explain_query_rewrite(self.warehouse, query)
+
+    def validate_query(self, query: str) -> list[Finding]:
+        """Whether a query could be kept by changes, and how each construct in it would be."""
+        return explain.validate_query(self.warehouse, query)
+
+    def list_auxiliary_columns(self, name: str) -> list[AuxiliaryColumn]:
+        """What is stored beside a stream table's own columns, and what for."""
+        return explain.list_auxiliary_columns(self.warehouse, names.table_name(name))
 
     # Maintenance
 

@@ -142,7 +142,14 @@ class StreamTable:
     always_refresh: bool
     state: Mapping[str, Any]
     """How its contents are stored and where its inner tables stand (``refresh/state.py``)."""
+    canonical: str | None
+    """The query with its order-sensitive parts made definite; None when it has none."""
     updated_at: datetime
+
+    @property
+    def text(self) -> str:
+        """The query that is run."""
+        return self.canonical or self.query
 
 
 @dataclass(frozen=True)

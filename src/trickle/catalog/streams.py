@@ -38,6 +38,7 @@ class StreamFields(TypedDict, total=False):
     needs_reinitialize: bool
     always_refresh: bool
     state: Mapping[str, Any]
+    canonical: str | None
 
 
 def add(
@@ -50,6 +51,7 @@ def add(
     options: Mapping[str, object],
     always_refresh: bool,
     now: datetime,
+    canonical: str | None = None,
 ) -> StreamTable:
     """Make a relation of kind STREAM_TABLE a stream table that has not been filled yet."""
     relations.update(tx, relation_id, now=now, query=query)
@@ -65,6 +67,7 @@ def add(
             consecutive_errors=0,
             needs_reinitialize=False,
             always_refresh=always_refresh,
+            canonical=canonical,
             updated_at=now,
         )
     )
@@ -183,5 +186,6 @@ def _record(row: StreamTableRow, relation: RelationRow, frontier: Mapping[int, s
         needs_reinitialize=row.needs_reinitialize,
         always_refresh=row.always_refresh,
         state=row.state or {},
+        canonical=row.canonical,
         updated_at=row.updated_at,
     )

@@ -7,7 +7,7 @@ A function is kept in *parts*: aggregates that are stored, to which a change row
 | count, count_if               | the count               | never                                                 |
 | sum, avg of exact numbers     | sum, count of non-NULL  | never                                                 |
 | sum, avg of floating numbers  | sum, count of non-NULL  | a deletion: what was added cannot be taken out exactly |
-| min, max, bool_and, bool_or   | the extremum            | it was deleted, and nothing as good came              |
+| min, max, bool_and, bool_or   | the extremum            | it was deleted, and nothing better came               |
 | everything else               | the value               | always                                                |
 
 Sums are never multiplied by weights and never added to each other with ``+``: Spark would change a decimal's type and
@@ -205,10 +205,12 @@ def _best(best: str, argument: Expr, place: int) -> Kept:
             (better(this=col(came), expression=col(was)), col(came)),
             otherwise=col(was),
         ),
+        # The change may hold a row that came and went at once, which was never there: of values as good as the best
+        # that went, none is known to have stayed.
         anew=both(
             is_not_null(col(went)),
-            exp.Not(this=exp.paren(better(this=col(was), expression=col(went)))),
-            exp.paren(either(is_null(col(came)), better(this=col(went), expression=col(came)))),
+            exp.paren(either(is_null(col(was)), exp.Not(this=exp.paren(better(this=col(was), expression=col(went)))))),
+            exp.paren(either(is_null(col(came)), exp.Not(this=exp.paren(better(this=col(came), expression=col(went)))))),
         ),
     )
     return Kept((part,), col(name))

@@ -1,9 +1,9 @@
 """A query cut into stages, each kept in a table of its own (pure).
 
-The change of an aggregate or a top-k is cheap where its result is stored, and needs its whole input where it is not. So
-the tree is cut below the root at each of them: the inner one becomes a *stage*, stored in a table that belongs to the
-stream table, and what was above it reads that table, at its old, new and changing face, like any other source. The last
-stage is the stream table itself.
+The change of an aggregate, a top-k or a recursion is cheap where its result is stored, and needs its whole input where
+it is not. So the tree is cut below the root at each of them: the inner one becomes a *stage*, stored in a table that
+belongs to the stream table, and what was above it reads that table, at its old, new and changing face, like any other
+source. The last stage is the stream table itself.
 
     SELECT max(total) FROM (SELECT customer, sum(amount) AS total FROM orders GROUP BY customer)
 
@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 
 from trickle.delta.differentiate import differentiate
 from trickle.delta.first_rows import FirstRows
+from trickle.delta.fixpoint import Fixpoint
 from trickle.delta.groups import Groups
 from trickle.delta.plan import Plan
 from trickle.operators import (
@@ -68,7 +69,7 @@ class Rows:
         return Plan((), differentiate(self.tree))
 
 
-Keeping = Groups | FirstRows | Rows
+Keeping = Groups | FirstRows | Fixpoint | Rows
 
 
 @dataclass(frozen=True)
@@ -131,12 +132,14 @@ class _Cutter:
             return Groups(replace(top, input=below(top.input)), outputs, types)
         if isinstance(top, TopK) and top.limit is not None and not top.offset:
             return FirstRows(replace(top, input=below(top.input)), outputs)
+        if isinstance(top, Recursion):
+            return Fixpoint(replace(top, base=below(top.base), step=below(top.step)), outputs)
         return Rows(below(tree))
 
     def _cut(self, tree: Operator) -> Operator:
-        """The relation with every aggregate and top-k in it replaced by a table."""
+        """The relation with every aggregate, top-k and recursion in it replaced by a table."""
         match tree:
-            case Aggregate() if _stands_alone(tree):
+            case Aggregate() | Recursion() if _stands_alone(tree):
                 return self._stored(tree)
             case TopK() if _stands_alone(tree) and tree.limit is not None:
                 first = replace(tree, limit=tree.limit + tree.offset, offset=0)
@@ -145,7 +148,7 @@ class _Cutter:
             case _:
                 return tree.with_inputs([self._cut(child) for child in tree.inputs]) if tree.inputs else tree
 
-    def _stored(self, tree: Aggregate | TopK) -> Operator:
+    def _stored(self, tree: Aggregate | TopK | Recursion) -> Operator:
         plain, names = _with_plain_names(tree)
         form = show(plain)
         if form not in self._known:
@@ -182,29 +185,27 @@ def _with_plain_names(tree: Operator) -> tuple[Operator, dict[str, str]]:
 
 def unrestricted(stage: Stage) -> tuple[str, ...]:
     """What in a stage's change reads its input whole, however little changed; empty for most."""
+    if isinstance(stage.keeping, Fixpoint) and stage.keeping.unrestricted is not None:
+        return (stage.keeping.unrestricted,)
     found = []
-    for node in walk(_inside(stage.keeping)):
+    for node in (node for tree in _inside(stage.keeping) for node in walk(tree)):
         match node:
             case Window() if not node.partition:
                 found.append("a window function without PARTITION BY")
             case TopK() if not (isinstance(node.input, Scan) and node.input.table.startswith(STATE)):
-                found.append(
-                    "ORDER BY with OFFSET and without LIMIT" if node.limit is None else "LIMIT inside a recursion"
-                )
-            case Aggregate():
-                found.append("an aggregate inside a recursion")
-            case Recursion():
-                found.append("a recursive common table expression")
+                found.append("ORDER BY with OFFSET and without LIMIT")
             case _:
                 pass
     return tuple(dict.fromkeys(found))
 
 
-def _inside(keeping: Keeping) -> Operator:
+def _inside(keeping: Keeping) -> tuple[Operator, ...]:
     match keeping:
         case Groups():
-            return keeping.aggregate.input
+            return (keeping.aggregate.input,)
         case FirstRows():
-            return keeping.top.input
+            return (keeping.top.input,)
+        case Fixpoint():
+            return keeping.recursion.inputs
         case Rows():
-            return keeping.tree
+            return (keeping.tree,)

@@ -59,6 +59,9 @@ def substituted(expression: Expr, values: Mapping[str, Expr]) -> Expr:
     '(x * 2) + b'
     """
 
+    if isinstance(expression, exp.Column):
+        return (values[expression.name] if expression.name in values else expression).copy()
+
     def replace(node: Expr) -> Expr:
         if not isinstance(node, exp.Column) or node.name not in values:
             return node

@@ -8,6 +8,8 @@ from trickle.lake.snapshot import open_snapshot
 from trickle.refresh.compiled import Compiled, Question, compile_query, visible
 from trickle.refresh.dependencies import DEEPEST
 from trickle.refresh.making import Task
+from trickle.sql import Query
+from trickle.tables.reading import Reading
 
 
 def compiled_for(task: Task) -> Compiled | str:
@@ -26,18 +28,23 @@ def compiled_for(task: Task) -> Compiled | str:
 
 
 def _compiled(task: Task) -> Compiled:
-    member, reading = task.member, task.reading
-    schemas = {source.name: reading.snapshot(source).schema for source in reading.tables}
+    stream = task.member.stream
     wanted: tuple[str, ...] | None = None
-    if member.stream.populated and not member.stream.needs_reinitialize:
-        stored = open_snapshot(task.warehouse.location_of(member.stream.relation)).schema
+    if stream.populated and not stream.needs_reinitialize:
+        stored = open_snapshot(task.warehouse.location_of(stream.relation)).schema
         wanted = tuple(visible(stored).names)
+    return compile_reading(task.member.query, task.reading, wanted)
+
+
+def compile_reading(text: Query, reading: Reading, wanted: tuple[str, ...] | None = None) -> Compiled:
+    """The stages of a query over what it reads; ``wanted`` are the columns to keep, all by default."""
+    schemas = {source.name: reading.snapshot(source).schema for source in reading.tables}
     question = Question(
-        text=member.query.text,
+        text=text.text,
         views=tuple((name, view.text) for name, view in sorted(reading.views.items())),
         schemas=tuple((name, schema.json()) for name, schema in sorted(schemas.items())),
         wanted=wanted,
         # What was parsed at creation is not too deep now.
         max_depth=DEEPEST,
     )
-    return compile_query(task.warehouse.engine, question, schemas, lambda: task.reading.bind(member.query).columns)
+    return compile_query(reading.warehouse.engine, question, schemas, lambda: reading.bind(text).columns)

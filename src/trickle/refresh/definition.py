@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -12,18 +13,30 @@ from pyspark.sql.types import StructType
 from trickle.algebra.names import TableName, check_columns, nearest
 from trickle.catalog import alerts, relations, streams
 from trickle.catalog.records import Initiator, Kind, RefreshMode, Relation, Severity, Status, StreamTable
-from trickle.errors import CycleError, InvalidOption, TrickleError, UnknownColumn, UnsupportedQuery, WrongKind
+from trickle.errors import (
+    CycleError,
+    InvalidOption,
+    TrickleError,
+    UnknownColumn,
+    UnsupportedError,
+    UnsupportedQuery,
+    WrongKind,
+)
 from trickle.lake.create import create
 from trickle.lake.shape import lost_columns, relaxed
 from trickle.lake.snapshot import open_snapshot
-from trickle.refresh.dependencies import dependencies_of
+from trickle.refresh.compiling import compile_reading
+from trickle.refresh.dependencies import DEEPEST, dependencies_of
 from trickle.refresh.execute import refresh
 from trickle.refresh.options import CALCULATED, check_mode, check_options, check_schedule
+from trickle.refresh.settled import settled, with_settled_views
 from trickle.sql import Query, query
 from trickle.tables import guard
 from trickle.tables.ddl import drop_unregistered, remove, taken
-from trickle.tables.reading import Reading, resolve
+from trickle.tables.reading import Reading, parsed, resolve
 from trickle.warehouse import Warehouse
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -53,6 +66,9 @@ class Analysed:
 
     reading: Reading
     schema: StructType
+    canonical: str | None
+    """The query made definite, when that differs from its text."""
+    notices: tuple[str, ...]
 
 
 def create_stream_table(warehouse: Warehouse, definition: Definition, *, initialize: bool = True) -> StreamTable:
@@ -61,7 +77,7 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
         existing = relations.find(tx, definition.name)
     if existing is not None:
         raise taken(existing)
-    analysed = _analyse(warehouse, definition.name, definition.query)
+    analysed = _analyse(warehouse, definition.name, definition.query, definition.refresh_mode)
     location = warehouse.place_for(definition.name)
     create(
         location,
@@ -91,6 +107,7 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
                 options=definition.options,
                 always_refresh=definition.query.is_unsteady,
                 now=now,
+                canonical=analysed.canonical,
             )
             relations.set_dependencies(tx, relation.id, dependencies_of(definition.query, analysed.reading))
     except BaseException:
@@ -104,6 +121,7 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
             with suppress(TrickleError):
                 remove(warehouse, relation, cascade=False, statement="DROP STREAM TABLE")
             raise
+    _tell(definition.name, analysed.notices)
     return get(warehouse, definition.name)
 
 
@@ -142,7 +160,9 @@ def alter(
     checked = check_options(given)
     options = {k: v for k, v in {**stream.options, **checked}.items() if given.get(k, v) is not None}
     text = None if new_query is None else _checked_query(warehouse, new_query)
-    analysed = None if text is None else _analyse(warehouse, name, text)
+    new_mode = mode is not stream.refresh_mode and RefreshMode.FULL in (mode, stream.refresh_mode)
+    kept = parsed(stream.query, DEEPEST) if new_mode and text is None else text
+    analysed = None if kept is None else _analyse(warehouse, name, kept, mode)
     if analysed is not None:
         _keep_partition(stream, analysed.schema)
     now = warehouse.clock.now()
@@ -160,10 +180,17 @@ def alter(
                 needs_reinitialize=True,
                 refresh_number=streams.lock(tx, stream.relation.id).refresh_number + 1,
                 always_refresh=text.is_unsteady,
+                canonical=analysed.canonical,
             )
             relations.update(tx, stream.relation.id, now=now, query=text.text)
             relations.set_dependencies(tx, stream.relation.id, dependencies_of(text, analysed.reading))
-    if text is not None and initialize:
+        elif new_mode:
+            # What is stored differs: by changes, hidden columns are kept beside the visible ones.
+            number = streams.lock(tx, stream.relation.id).refresh_number + 1
+            streams.update(tx, stream.relation.id, now=now, needs_reinitialize=stream.populated, refresh_number=number)
+    if analysed is not None:
+        _tell(name, analysed.notices)
+    if analysed is not None and initialize and (text is not None or stream.populated):
         refresh(warehouse, [name])
     return get(warehouse, name)
 
@@ -229,8 +256,11 @@ def _refuse_unsteady(parsed: Query) -> None:
         raise UnsupportedQuery("a stream table reads its sources as they are", hint="leave VERSION AS OF out")
 
 
-def _analyse(warehouse: Warehouse, name: TableName, text: Query) -> Analysed:
-    """Spark's verdict on the query: what it reads and which columns it gives. A cycle is refused here."""
+def _analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMode) -> Analysed:
+    """Spark's verdict on the query: what it reads and which columns it gives. A cycle is refused here.
+
+    So is, in mode DIFFERENTIAL, a query that cannot be kept by changes.
+    """
     with warehouse.catalog.read() as tx:
         own = relations.find(tx, name)
         if own is None and name in text.tables:
@@ -242,7 +272,40 @@ def _analyse(warehouse: Warehouse, name: TableName, text: Query) -> Analysed:
     reading = reading.for_columns()
     frame = reading.bind(text)
     check_columns(frame.columns)
-    return Analysed(reading, relaxed(frame.schema))
+    canonical, notices = _settled(text, reading, mode)
+    return Analysed(reading, relaxed(frame.schema), canonical, notices)
+
+
+def _settled(text: Query, reading: Reading, mode: RefreshMode) -> tuple[str | None, tuple[str, ...]]:
+    """The query made definite, and what its creator should know."""
+    notices = ["ORDER BY without LIMIT has no effect: a table has no order"] if text.order_without_limit else []
+    unsteady = text.is_unsteady or any(view.is_unsteady for view in reading.views.values())
+    if unsteady and mode is RefreshMode.DIFFERENTIAL:
+        raise UnsupportedQuery(
+            "a query that depends on time or chance cannot be kept by changes",
+            detail="found " + (", ".join(text.volatile) or "a clock"),
+            hint="use refresh_mode = 'FULL' or 'AUTO'",
+        )
+    try:
+        found = settled(text.text, reading)
+        run = text if found.text == text.text else query(found.text, max_depth=DEEPEST)
+        if mode is not RefreshMode.FULL and not unsteady:
+            compiled = compile_reading(run, with_settled_views(reading))
+            notices += [f"{part} reads its input whole at every refresh" for part in compiled.unrestricted]
+        elif mode is RefreshMode.AUTO:
+            notices.append("it is kept in full only (UNSTEADY): the query depends on time or chance")
+    except UnsupportedError as error:
+        if mode is RefreshMode.DIFFERENTIAL:
+            raise
+        if mode is RefreshMode.AUTO:
+            notices.append(f"it is kept in full only (UNSUPPORTED): {error.message}")
+        return None, tuple(notices)
+    return (None if found.text == text.text else found.text), (*notices, *found.notices)
+
+
+def _tell(name: TableName, notices: Sequence[str]) -> None:
+    for notice in notices:
+        _logger.warning("stream table %s: %s", name, notice)
 
 
 def _partition(definition: Definition, schema: StructType) -> list[str]:

@@ -18,6 +18,7 @@ from trickle.lake.commit import TableCommit
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.stage import discard_stages
 from trickle.lake.stages import stages_named
+from trickle.refresh.compiled import Compiled
 from trickle.refresh.compiling import compiled_for
 from trickle.refresh.dependencies import dependencies_of
 from trickle.refresh.making import Made, Task, catch_up, make_differential, make_full
@@ -131,10 +132,18 @@ def _record_lost_source(run: _Run, members: list[Member], error: TrickleError) -
 
 
 def _choose(run: _Run, member: Member, cut: Cut, staged: Mapping[int, Made]) -> _Work:
-    facts, frontier = facts_of(run.warehouse, member, cut, staged, force=run.force)
+    facts, choice, frontier = considered(run.warehouse, member, cut, staged, force=run.force)
+    return _Work(member, choice, frontier, facts)
+
+
+def considered(
+    warehouse: Warehouse, member: Member, cut: Cut, staged: Mapping[int, Made], *, force: bool
+) -> tuple[Facts, Choice, dict[int, LakePosition]]:
+    """What is known before a refresh, what it would do, and the frontier that it would reach."""
+    facts, frontier = facts_of(warehouse, member, cut, staged, force=force)
     if any(source.changed for source in facts.sources.values()) and facts.populated:
-        facts = weighed(run.warehouse, member, facts, _snapshots(run.warehouse, member, frontier, staged))
-    return _Work(member, choose(facts), frontier, facts)
+        facts = weighed(warehouse, member, facts, _snapshots(warehouse, member, frontier, staged))
+    return facts, choose(facts), frontier
 
 
 def _snapshots(
@@ -263,8 +272,8 @@ def _make(run: _Run, work: _Work, refresh_id: int, staged: Mapping[int, Made]) -
 
 
 def _by_changes(run: _Run, work: _Work, task: Task) -> tuple[_Work, Made]:
-    state = State.of(work.stream)
-    if state is None or isinstance(task.compiled, str) or state.signature != task.compiled.signature:
+    state = usable_state(work.stream, task.compiled)
+    if state is None or isinstance(task.compiled, str):
         return _rebuilt(run, work, "LAYOUT_CHANGED", "what is stored was laid out by another version"), make_full(
             task, Action.REINITIALIZE
         )
@@ -274,6 +283,13 @@ def _by_changes(run: _Run, work: _Work, task: Task) -> tuple[_Work, Made]:
         state = State.of(work.stream)
         assert state is not None
     return work, make_differential(task, state)
+
+
+def usable_state(stream: StreamTable, compiled: Compiled | str) -> State | None:
+    """The state that a refresh by changes starts from; None when what is stored was laid out otherwise."""
+    state = State.of(stream)
+    fits = state is not None and isinstance(compiled, Compiled) and state.signature == compiled.signature
+    return state if fits else None
 
 
 def _rebuilt(run: _Run, work: _Work, code: str, words: str) -> _Work:

@@ -18,15 +18,11 @@ from trickle.engine.query import run_query
 from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot
 from trickle.operators import Face, Operator, Scan, Step, walk
+from trickle.refresh.held import Held
+from trickle.refresh.recursion import resolved
 from trickle.sql.lower import lower
 
-
-@dataclass(frozen=True)
-class Held:
-    """Rows that were computed once. ``rows`` is their number."""
-
-    frame: DataFrame
-    rows: int
+__all__ = ["Faces", "Held", "Table", "change_columns"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,8 @@ class Faces:
     _cached: ExitStack = field(default_factory=ExitStack)
 
     def run(self, tree: Operator) -> DataFrame:
-        """A tree as a DataFrame."""
+        """A tree as a DataFrame. Recursions in it are computed at once."""
+        tree = resolved(self, tree)
         wanted: dict[str, list[Scan | Step]] = {}
         for node in walk(tree):
             if isinstance(node, Scan | Step):

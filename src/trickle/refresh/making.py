@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +30,7 @@ from trickle.refresh.compiled import Compiled
 from trickle.refresh.differential import keep
 from trickle.refresh.faces import Faces, Table
 from trickle.refresh.members import Member
+from trickle.refresh.settled import with_settled_views
 from trickle.refresh.state import State, folder_of, kept_in_full
 from trickle.sources.lake import LakePosition
 from trickle.tables.reading import Reading
@@ -74,13 +75,15 @@ class Task:
     compiled: Compiled | str = ""
     """The stages; or why the stream table is kept in full only."""
 
-    @property
+    @cached_property
     def reading(self) -> Reading:
-        """The sources as they will be read."""
+        """The sources as they will be read, and views made definite."""
         given = self.member.reading
         versions = {source: position.version for source, position in self.frontier.items()}
         overlays = {source: made.next for source, made in self.staged.items()}
-        return Reading(given.warehouse, given.relations, given.views, given.pins, versions, overlays)
+        return with_settled_views(
+            Reading(given.warehouse, given.relations, given.views, given.pins, versions, overlays)
+        )
 
     @property
     def name(self) -> TableName:

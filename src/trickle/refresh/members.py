@@ -69,7 +69,7 @@ def _ordered(tx: Session, found: list[StreamTable]) -> list[StreamTable]:
 
 
 def _member(warehouse: Warehouse, tx: Session, stream: StreamTable, depth: int) -> Member:
-    text = parsed(stream.query, depth)
+    text = parsed(stream.text, depth)
     reading = resolve(warehouse, tx, text)
     read = {r.id: streams.by_id(tx, r.id) for r in reading.tables if r.kind is Kind.STREAM_TABLE}
     consumers = relations.dependents(tx, stream.relation.id)

@@ -98,7 +98,7 @@ def query_tree(source: Source, tokens: Sequence[Token], max_depth: int) -> Tree:
     """The tree of a query."""
     if not tokens or tokens[0].token_type not in _QUERY_STARTS:
         raise _no_query(source, tokens)
-    replaced, bare = respell(tokens)
+    replaced, bare = respell(_whole_strings(source, tokens))
     root = _parse(source, tokens, max_depth, lambda parser: parser.parse(replaced, source.text))
     if not isinstance(root, (exp.Select, exp.SetOperation, exp.Subquery, exp.Values)):
         raise _no_query(source, tokens)
@@ -112,9 +112,26 @@ def _no_query(source: Source, tokens: Sequence[Token]) -> Exception:
 
 def expression_tree(source: Source, tokens: Sequence[Token], max_depth: int) -> Tree:
     """The tree of a value or a condition."""
-    replaced, bare = respell(tokens)
+    replaced, bare = respell(_whole_strings(source, tokens))
     root = _parse(source, tokens, max_depth, lambda parser: parser.parse_into(exp.Condition, replaced, source.text))
     return Tree(root, bare)
+
+
+def _whole_strings(source: Source, tokens: Sequence[Token]) -> Sequence[Token]:
+    """A doubled quote is a quote: sqlglot reads 'it''s' as two strings."""
+    found: list[Token] = []
+    for token in tokens:
+        before = found[-1] if found else None
+        if (
+            before is None
+            or not before.token_type is token.token_type is TokenType.STRING
+            or before.end + 1 != token.start
+        ):
+            found.append(token)
+            continue
+        text = before.text + source.text[token.start] + token.text
+        found[-1] = Token(TokenType.STRING, text, token.line, token.col, before.start, token.end)
+    return found
 
 
 def relation_tree(source: Source, tokens: Sequence[Token], max_depth: int) -> Tree:

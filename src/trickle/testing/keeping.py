@@ -5,7 +5,7 @@ millisecond a statement.
 
     plain       Q(old) + differentiate(whole tree)
     stages      the stored tables, each changed by its stage's plan as it is written
-    pruned      the same plans, after every rewrite of ``delta/optimize``
+    optimised   the same plans, after every rewrite of ``delta/optimize``
 
 Both forms of a plan start from the same stored rows and must give the same change. It is applied as on Spark: rows that
 go are found by their place where the plan says so, by their value elsewhere, and have to be there. Then every stored
@@ -19,28 +19,27 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import duckdb
 import pyarrow as pa
 
 from trickle.algebra.names import DEFAULT_SCHEMA, TableName
-from trickle.algebra.weights import FILE, ROW, WEIGHT
+from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
 from trickle.delta import differentiate
+from trickle.delta.optimize import optimized
 from trickle.delta.optimize.prune import is_nothing, prune, prune_plan
 from trickle.delta.parts import summed_argument
 from trickle.delta.plan import OWN, Plan
 from trickle.delta.stages import Rows, Stage, split
 from trickle.errors import NegativeMultiplicity
-from trickle.operators import Aggregate, Face, Operator, Output, Project, Scan, Step
+from trickle.operators import Aggregate, Face, Operator, Output, Project, Recursion, Scan, Step, walk
 from trickle.sql.build import build_tree
 from trickle.sql.lower import lower
 from trickle.sql.rewrites import rewrite
+from trickle.testing.duck import Duck
 from trickle.testing.multisets import Row, applied, multiset, weighted_difference
 from trickle.testing.spark_text import to_duckdb
 
-REWRITES = ("prune",)
-"""The modules of ``delta/optimize`` that the pruned form goes through."""
-
 _FILE = "file"
+_GIVEN = "given"
 _ARROW = {
     "int": pa.int32(),
     "bigint": pa.int64(),
@@ -77,29 +76,27 @@ class Batch:
     rows_changed: int
 
 
-class Bench:
-    """A DuckDB whose tables are Arrow tables; one serves many queries, one after the other."""
+class Bench(Duck):
+    """A DuckDB that serves many queries, one after the other."""
 
     def __init__(self) -> None:
-        self._connection = duckdb.connect(":memory:", config={"threads": 1})
-        self._connection.execute("SET TimeZone = 'UTC'")
+        super().__init__()
         # Tables have ten rows: what the optimiser could save is less than what it takes.
         self._connection.execute("PRAGMA disable_optimizer")
 
     def put(self, name: str, rows: pa.Table) -> None:
-        """Give a table its rows, in place of those it had."""
-        self._connection.register(name, rows)
+        """Give a table its rows, in place of those it had, under the name that statements use."""
+        self._connection.register(_GIVEN, rows)
+        self._connection.execute(f'CREATE OR REPLACE TEMP TABLE "{name}" AS FROM {_GIVEN}')
+        self._tables[name] = rows
 
     def rows(self, statement: str) -> pa.Table:
-        return self._connection.execute(statement).to_arrow_table()
+        return self._fetch(statement)
 
     def types(self, statement: str) -> list[tuple[str, str]]:
         """The columns of a query with Spark's types."""
         found = self._connection.execute(f"DESCRIBE {statement}").fetchall()
         return [(name, _SPARK.get(kind) or kind.lower()) for name, kind, *_ in found]
-
-    def close(self) -> None:
-        self._connection.close()
 
 
 def arrow_table(columns: Columns, rows: Sequence[Sequence[Any]]) -> pa.Table:
@@ -134,10 +131,10 @@ class _Kept:
     def is_own(self) -> bool:
         return self.stage.table == OWN
 
-    def pruned_plan(self, unchanged: frozenset[str]) -> Plan:
-        """The plan without what is empty because tables did not change."""
+    def best_plan(self, unchanged: frozenset[str]) -> Plan:
+        """The plan as Spark would run it, given tables that did not change."""
         if unchanged not in self.plans:
-            self.plans[unchanged] = prune_plan(self.plan, unchanged)
+            self.plans[unchanged] = optimized(prune_plan(self.plan, unchanged))
         return self.plans[unchanged]
 
 
@@ -189,10 +186,10 @@ class Keeping:
     def _keep(self, kept: _Kept, unchanged: Collection[str]) -> bool:
         self._bench.put(_table(OWN, Face.OLD), _placed(kept.stored))
         written = self._as_written(kept)
-        changes = [written, self._pruned(kept, frozenset(unchanged))]
-        for form, change in zip(("stages", "pruned"), changes, strict=True):
+        changes = [written, self._optimised(kept, frozenset(unchanged))]
+        for form, change in zip(("stages", "optimised"), changes, strict=True):
             _check_weights(f"{kept.stage.table} {form}", change)
-        _compare(f"{kept.stage.table}: the change, pruned and not", *(_net(change) for change in changes))
+        _compare(f"{kept.stage.table}: the change, optimised and not", *(_net(change) for change in changes))
         change = changes[-1]
         old = kept.stored
         new = kept.stored = _apply(kept, change) if change.num_rows else old
@@ -203,9 +200,9 @@ class Keeping:
             self._bench.put(_step(step.name), self._run(step.tree))
         return self._run(kept.plan.result)
 
-    def _pruned(self, kept: _Kept, unchanged: frozenset[str]) -> pa.Table:
+    def _optimised(self, kept: _Kept, unchanged: frozenset[str]) -> pa.Table:
         """As ``refresh/differential.py`` runs a plan: a step without rows takes along what depends on it."""
-        plan = kept.pruned_plan(unchanged)
+        plan = kept.best_plan(unchanged)
         empty: list[str] = []
         for step in plan.steps:
             tree = prune(step.tree, (), empty)
@@ -220,6 +217,8 @@ class Keeping:
         return self._run(result)
 
     def _run(self, tree: Operator) -> pa.Table:
+        if any(isinstance(node, Recursion) for node in walk(tree)):
+            return self._bench.run(tree)
         return self._bench.rows(self._statement(tree))
 
     def _statement(self, tree: Operator) -> str:
@@ -255,7 +254,10 @@ class Keeping:
         if not wanted:
             return ()
         arguments = Project(aggregate.input, tuple(Output(name, argument) for name, argument in wanted))
-        return self._bench.types(self._statement(arguments))
+        if not any(isinstance(node, Recursion) for node in walk(arguments)):
+            return self._bench.types(self._statement(arguments))
+        self._bench.put(_step("typed"), self._bench.run(arguments))
+        return self._bench.types(f'SELECT * FROM "{_step("typed")}"')
 
     def _face_both(self, name: str, rows: pa.Table) -> None:
         self._face_all(name, rows, rows)
@@ -335,7 +337,7 @@ def _placed(rows: pa.Table) -> pa.Table:
 
 
 def _net(change: pa.Table) -> Counter[Row]:
-    return multiset(change.drop_columns([name for name in (FILE, ROW) if name in change.column_names]))
+    return multiset(change.drop_columns([name for name in (FILE, ROW, HIDDEN) if name in change.column_names]))
 
 
 def _check_weights(what: str, change: pa.Table) -> None:

@@ -47,7 +47,7 @@ def _check_one(t: Trickle, name: str) -> None:
         stream = streams.get(tx, table_name(name))
         if stream.version is None or stream.always_refresh:
             raise UserError(f"{name} cannot be compared with its query", detail="it is empty or depends on time")
-        text = query(stream.query)
+        text = query(stream.text)
         reading = resolve(warehouse, tx, text)
     positions = {source: LakePosition.parse(position) for source, position in stream.frontier.items()}
     reading.versions = {source: position.version for source, position in positions.items()}

@@ -73,6 +73,7 @@ class StreamTableRow(Base):
     needs_reinitialize: Mapped[bool]
     always_refresh: Mapped[bool]
     state: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+    canonical: Mapped[str | None] = mapped_column(Text)
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 

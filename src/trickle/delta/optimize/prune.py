@@ -4,6 +4,7 @@ A table that did not change has an empty change, and the same rows old and new; 
 depends on an empty relation is often empty itself, or simpler:
 
     filter, project, generate, top-k, window, aggregate with keys    of nothing: nothing
+    recursion                                                        that starts with nothing: nothing
     inner join, semi join                                            with nothing on a side: nothing
     anti join, left join                                             with nothing on the right: the left [with NULLs]
     union all                                                        without its empty parts
@@ -29,6 +30,7 @@ from trickle.operators import (
     Operator,
     Output,
     Project,
+    Recursion,
     Scan,
     Step,
     TopK,
@@ -84,6 +86,8 @@ def _without_empty(node: Operator) -> Operator:
         case Filter() | Project() | Generate() | TopK() | Window() if is_nothing(node.input):
             return nothing(node)
         case Aggregate() if node.keys and is_nothing(node.input):
+            return nothing(node)
+        case Recursion() if is_nothing(node.base):
             return nothing(node)
         case UnionAll():
             parts = tuple(part for part in node.parts if not is_nothing(part))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
-from sqlglot.tokenizer_core import Token, TokenType
 
-from trickle.sql.tokens import Source, read_source
+from trickle.sql.tokens import read_source
 from trickle.sql.trees import query_tree
 
 
@@ -33,20 +32,4 @@ def root_of(text: str, max_depth: int) -> exp.Expr:
     if len(statements) != 1:
         raise source.error(0, "one query is expected")
     tokens = source.tokens_between(statements[0][0].start, statements[0][-1].end)
-    return query_tree(source, _whole_strings(source, tokens), max_depth).root
-
-
-def _whole_strings(source: Source, tokens: Sequence[Token]) -> list[Token]:
-    """A doubled quote is a quote: sqlglot reads 'it''s' as two strings."""
-    found: list[Token] = []
-    for token in tokens:
-        before = found[-1] if found else None
-        touches = before is not None and before.end + 1 == token.start
-        if before is not None and touches and before.token_type is token.token_type is TokenType.STRING:
-            quote = source.text[token.start]
-            found[-1] = Token(
-                TokenType.STRING, before.text + quote + token.text, token.line, token.col, before.start, token.end
-            )
-        else:
-            found.append(token)
-    return found
+    return query_tree(source, tokens, max_depth).root

@@ -30,7 +30,8 @@ def translated(expression: Expr, dialect: Dialect) -> Expr:
     >>> translated(ratio, "duckdb").sql("duckdb")
     '"a" / NULLIF("b", 0)'
     """
-    return expression.copy() if dialect == "spark" else _foreign(expression, dialect).copy()
+    same = dialect == "spark" or isinstance(expression, exp.Column)
+    return expression.copy() if same else _foreign(expression, dialect).copy()
 
 
 @lru_cache(maxsize=4096)

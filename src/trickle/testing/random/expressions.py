@@ -56,7 +56,7 @@ class Expressions:
         choices = self._w.choices
         if depth == 0 or not choices.chance(45):
             return self.leaf(kind)
-        if self._scalar is not None and choices.chance(12):
+        if self._scalar is not None and choices.chance(15):
             return self._scalar(self._w, self._columns, kind)
         if choices.chance(40):
             return self._choice(kind, depth - 1)
@@ -104,7 +104,7 @@ class Expressions:
                 return choices.pick(
                     (
                         lambda: f"UPPER({self.leaf('string')})",
-                        lambda: f"CONCAT({self.leaf('string')}, {self.leaf('string')})",
+                        self._joined_text,
                         lambda: f"SUBSTRING({self.leaf('string')}, 1, 1)",
                     )
                 )()
@@ -113,11 +113,19 @@ class Expressions:
             case _:
                 return f"DATE_ADD({self.leaf('date')}, {choices.below(3)})"
 
+    def _joined_text(self) -> str:
+        # DuckDB takes what is joined with a constant NULL for an integer.
+        columns = of_kind(self._columns, "string")
+        return f"CONCAT({self._w.choices.pick(columns).text}, 'b')" if columns else "'ab'"
+
     def condition(self, depth: int = 2) -> str:
         """A condition, which may be NULL."""
         choices = self._w.choices
-        if self._test is not None and choices.chance(15):
+        if self._test is not None and choices.chance(20):
             return self._test(self._w, self._columns)
+        if self._scalar is not None and choices.chance(8):
+            kind = choices.pick(("int", "bigint", "decimal"))
+            return f"{self.leaf(kind)} {choices.pick(_COMPARISONS)} {self._scalar(self._w, self._columns, kind)}"
         if depth == 0 or not choices.chance(40):
             return self._comparison()
         match choices.below(4):

@@ -20,8 +20,8 @@ _GROUPINGS = ("ROLLUP", "CUBE", "GROUPING SETS")
 
 def query(writer: Writer, depth: int) -> Query:
     """Any query."""
-    form = writer.choices.weighted((("select", 74), ("set", 12), ("limit", 8), ("with", 6)))
-    if depth == 0 and form in ("set", "with"):
+    form = writer.choices.weighted((("select", 66), ("set", 17), ("limit", 9), ("with", 6), ("recursive", 2)))
+    if depth == 0 and form in ("set", "with", "recursive"):
         form = "select"
     match form:
         case "set":
@@ -30,6 +30,8 @@ def query(writer: Writer, depth: int) -> Query:
             return _limited(writer, depth)
         case "with":
             return _with(writer, depth)
+        case "recursive":
+            return _recursive(writer)
         case _:
             return select(writer, depth)
 
@@ -201,3 +203,26 @@ def _with(writer: Writer, depth: int) -> Query:
     outer = select(writer, depth - 1)
     del writer.ctes[name]
     return Query(f"WITH {name} AS ({inner.text}) {outer.text}", outer.columns)
+
+
+def _recursive(writer: Writer) -> Query:
+    """What can be reached from the rows of a table over another: each once, or as often as there are ways."""
+    start, step = writer.choices.pick(list(writer.tables)), writer.choices.pick(list(writer.tables))
+    ints = [column.text for column in writer.table(step) if column.kind == "int"]
+    writer.table(start)
+    name, a, b = writer.fresh("q"), writer.fresh("c"), writer.fresh("c")
+    row, previous = writer.fresh("r"), writer.fresh("r")
+    if writer.choices.chance(50):
+        writer.note("WITH RECURSIVE, UNION")
+        depth, word, where = "0", "UNION", ""
+    else:
+        writer.note("WITH RECURSIVE, UNION ALL")
+        depth, word, where = f"{previous}.{b} + 1", "UNION ALL", f" WHERE {previous}.{b} < 2"
+    text = (
+        f"WITH RECURSIVE {name}({a}, {b}) AS (SELECT {row}.k, 0 FROM {start} {row} {word} "
+        f"SELECT {row}.{ints[-1]} + 1, {depth} FROM {name} {previous} JOIN {step} {row} "
+        f"ON {previous}.{a} = {row}.k{where}) SELECT {a}, {b} FROM {name}"
+    )
+    if word == "UNION":
+        text = text.replace(f"{ints[-1]} + 1", ints[-1])
+    return Query(text, (Column(a, "int"), Column(b, "int")))

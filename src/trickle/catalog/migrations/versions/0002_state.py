@@ -1,4 +1,4 @@
-"""Stream tables remember how their contents are stored and where their inner tables stand."""
+"""Stream tables remember how they are stored, where their inner tables stand, and their query made definite."""
 
 from __future__ import annotations
 
@@ -14,3 +14,4 @@ depends_on = None
 def upgrade() -> None:
     with op.batch_alter_table("stream_tables") as table:
         table.add_column(sa.Column("state", sa.JSON(), nullable=True))
+        table.add_column(sa.Column("canonical", sa.Text(), nullable=True))

@@ -1,0 +1,120 @@
+"""What is explained: a stream table with its stages, or a query that is no stream table yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from trickle.algebra.names import TableName, check_columns
+from trickle.catalog.records import StreamTable
+from trickle.errors import UserError
+from trickle.lake.shape import relaxed
+from trickle.lake.types import check_storable
+from trickle.refresh.compiled import Compiled
+from trickle.refresh.compiling import compile_reading, compiled_for
+from trickle.refresh.definition import Definition
+from trickle.refresh.dependencies import DEEPEST
+from trickle.refresh.faces import Faces, Table
+from trickle.refresh.making import Task
+from trickle.refresh.members import Cut, Member, load, require_filled, take_cut
+from trickle.refresh.settled import settled, with_settled_views
+from trickle.sources.lake import LakePosition
+from trickle.sql import Query, query
+from trickle.tables.reading import Reading, resolve
+from trickle.warehouse import Warehouse
+
+QUERY = TableName.of(["query"])
+"""What a query is called that has no name."""
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A stream table, and its task as its next refresh would begin with it."""
+
+    member: Member
+    cut: Cut
+    task: Task
+
+    @property
+    def stream(self) -> StreamTable:
+        return self.member.stream
+
+    @property
+    def compiled(self) -> Compiled | str:
+        """Its stages; or why it is kept in full only."""
+        return self.task.compiled
+
+    def stages(self) -> Compiled:
+        """Its stages, which have to be there."""
+        if isinstance(self.compiled, str):
+            code, _, words = self.compiled.partition(": ")
+            raise UserError(
+                f"stream table {self.member.name} is kept in full only: there is no plan of its change",
+                detail=f"{words} ({code})",
+                hint=f"CALL trickle.explain_st('{self.member.name}')",
+            )
+        return self.compiled
+
+    def faces(self) -> Faces:
+        """The sources as they stand, for asking Spark about trees over them."""
+        faces = Faces(self.task.warehouse.engine, is_small=True)
+        for source in self.member.reading.tables:
+            snapshot = self.task.reading.snapshot(source)
+            faces.tables[str(source.name)] = Table(snapshot, snapshot)
+        return faces
+
+
+def open_stream(warehouse: Warehouse, name: TableName) -> Opened:
+    """A stream table, also one that is suspended."""
+    member, cut = located(warehouse, name)
+    before = {source: LakePosition.parse(position) for source, position in member.stream.frontier.items()}
+    task = Task(warehouse, member, before, cut, {})
+    return Opened(member, cut, replace(task, compiled=compiled_for(task)))
+
+
+def located(warehouse: Warehouse, name: TableName) -> tuple[Member, Cut]:
+    """A stream table before its next refresh, and where its sources stand. Spark is not asked."""
+    with warehouse.catalog.read() as tx:
+        (member,) = load(warehouse, tx, [name], force=True)
+    require_filled([member])
+    return member, take_cut(warehouse, [member])
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query that a stream table could have: as it was given, made definite, and what it reads."""
+
+    given: Query
+    run: Query
+    notices: tuple[str, ...]
+    reading: Reading
+    columns: tuple[str, ...]
+
+    @property
+    def is_unsteady(self) -> bool:
+        """Whether its result depends on time or chance."""
+        return self.given.is_unsteady or any(view.is_unsteady for view in self.reading.views.values())
+
+    def compiled(self) -> Compiled:
+        """Its stages; UnsupportedQuery when it cannot be kept by changes."""
+        return compile_reading(self.run, self.reading)
+
+
+def read_query(warehouse: Warehouse, text: str) -> Asked:
+    """Everything that is checked when a stream table is created, but for how it is kept."""
+    given = Definition.of(warehouse, QUERY, text, {}).query
+    with warehouse.catalog.read() as tx:
+        reading = resolve(warehouse, tx, given)
+    for view in reading.views.values():
+        Definition.of(warehouse, QUERY, view.text, {})
+    reading = reading.for_columns()
+    frame = reading.bind(given)
+    check_columns(frame.columns)
+    check_storable(relaxed(frame.schema))
+    return Asked(given, given, (), reading, tuple(frame.columns))
+
+
+def made_definite(asked: Asked) -> Asked:
+    """The query with one result where SQL leaves it open; UnsupportedQuery where none can be written down."""
+    found = settled(asked.given.text, asked.reading)
+    run = asked.given if found.text == asked.given.text else query(found.text, max_depth=DEEPEST)
+    return replace(asked, run=run, notices=found.notices, reading=with_settled_views(asked.reading))

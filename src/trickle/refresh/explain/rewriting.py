@@ -1,0 +1,67 @@
+"""``explain_query_rewrite``: from the text of a query to the stages in which it would be kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trickle.operators import Operator, show
+from trickle.refresh.compiled import visible
+from trickle.refresh.dependencies import DEEPEST
+from trickle.refresh.explain.opened import QUERY, Asked, made_definite, read_query
+from trickle.refresh.explain.words import Speller, column_list, named, table_name
+from trickle.sql.build import build_tree
+from trickle.sql.rewrites import RULES
+from trickle.warehouse import Warehouse
+
+
+def explain_query_rewrite(warehouse: Warehouse, text: str) -> list[str]:
+    """What becomes of a query, line by line. UnsupportedQuery when it cannot be kept by changes."""
+    asked = made_definite(read_query(warehouse, text))
+    lines: list[str] = []
+    for title, body in [*_texts(asked), *_trees(asked), *_stages(asked)]:
+        lines.append(f"{title}:")
+        lines += [f"  {line}" for line in body.splitlines()]
+    return lines
+
+
+def _texts(asked: Asked) -> Iterator[tuple[str, str]]:
+    yield "query", asked.given.text
+    if asked.run.text != asked.given.text:
+        yield "made definite", asked.run.text
+    unsteady = ["it depends on time or chance: a stream table is kept in full only"] if asked.is_unsteady else []
+    if notices := [*unsteady, *asked.notices]:
+        yield "notices", "\n".join(notices)
+
+
+def _trees(asked: Asked) -> Iterator[tuple[str, str]]:
+    """The tree as built, and after each rule that changed it."""
+    tree = _built(asked)
+    yield "tree", show(tree)
+    for rule in RULES:
+        after = rule(tree)
+        if after != tree:
+            yield f"after {rule.__name__}", show(after)
+        tree = after
+
+
+def _built(asked: Asked) -> Operator:
+    schemas = {source.name: visible(asked.reading.snapshot(source).schema) for source in asked.reading.tables}
+    return build_tree(
+        asked.run.text,
+        {name: {f.name: f.dataType.simpleString() for f in schema.fields} for name, schema in schemas.items()},
+        views={name: view.text for name, view in asked.reading.views.items()},
+        names=asked.columns,
+        max_depth=DEEPEST,
+    )
+
+
+def _stages(asked: Asked) -> Iterator[tuple[str, str]]:
+    stages = asked.compiled().stages
+    speller = Speller(stages)
+    for number, stage in enumerate(stages, 1):
+        reads = ", ".join(table_name(table, str(QUERY)) for table in sorted(stage.reads)) or "no table"
+        about = f"kept {speller.way(stage)}\nreads {reads}\ncolumns {column_list(stage)}\n"
+        yield (
+            f"stage {number}, {table_name(stage.table, str(QUERY))}",
+            about + show(named(stage.keeping.whole(), str(QUERY))),
+        )
