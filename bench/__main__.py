@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -25,8 +26,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"wrote {report.write(*parser.parse_args(given[1:]).files)}")
         return 0
     options = _parser().parse_args(given)
-    console = Console()
-    path, kept = runner.run(options.only, sizes_of(options), quick=options.quick, out=options.out, console=console)
+    # Wide tables in a file or a pipe, where lines have no end.
+    console = Console() if sys.stdout.isatty() else Console(width=220)
+    how = runner.How(options.quick, shlex.join(["python", "-m", "bench", *given]), options.out)
+    path, kept = runner.run(options.only, sizes_of(options), how, console)
     print(f"wrote {path}")
     return 0 if kept else 1
 

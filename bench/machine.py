@@ -31,6 +31,7 @@ class Machine:
     trickle: str
     pyspark: str
     deltalake: str
+    duckdb: str
 
     def to_json(self) -> dict[str, object]:
         """Plain values."""
@@ -54,6 +55,7 @@ def machine() -> Machine:
         trickle=trickle.__version__,
         pyspark=version("pyspark"),
         deltalake=version("deltalake"),
+        duckdb=version("duckdb"),
     )
 
 

@@ -39,6 +39,8 @@ def page(*runs: dict[str, Any]) -> str:
     peers = peers_of(part for results in runs for part in results["benchmarks"])
     for results in runs:
         parts += [f"## The machine{_when(results) if len(runs) > 1 else ''}\n", _machine(results["machine"]), ""]
+        if "command" in results:
+            parts += [f"The command: `{results['command']}`\n"]
         for part in results["benchmarks"]:
             parts += [f"## {part['title']}\n", _about(part["name"]) + "\n", markdown(part, peers)]
             parts += [f"{verdict}\n" for verdict in verdicts(part)]

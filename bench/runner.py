@@ -7,6 +7,7 @@ import json
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, assert_never
@@ -39,13 +40,22 @@ BENCHMARKS = {
 Item = Line | Beside | Claim | Peer | Note
 
 
-def run(names: Sequence[str], sizes: Sizes, *, quick: bool, out: Path, console: Console) -> tuple[Path, bool]:
+@dataclass(frozen=True)
+class How:
+    """How a run was asked for, and where its results go."""
+
+    quick: bool
+    command: str
+    out: Path
+
+
+def run(names: Sequence[str], sizes: Sizes, how: How, console: Console) -> tuple[Path, bool]:
     """Run benchmarks, print their tables, write the JSON; its path, and whether every limit was kept."""
     facts = machine()
     console.print(", ".join(f"{name} {value}" for name, value in facts.to_json().items()), style="dim")
     found: list[dict[str, Any]] = []
-    out.mkdir(parents=True, exist_ok=True)
-    path = out / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
+    how.out.mkdir(parents=True, exist_ok=True)
+    path = how.out / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
     # One session for all: it stops with the last engine that uses it.
     with closing(Engine.open()) as engine:
         engine.sql("SELECT 1").collect()
@@ -54,7 +64,8 @@ def run(names: Sequence[str], sizes: Sizes, *, quick: bool, out: Path, console: 
             for item in _items(name, sizes):
                 _take(found[-1], item, console)
                 # After every figure: what a long run has found survives it.
-                path.write_text(json.dumps({"machine": facts.to_json(), "quick": quick, "benchmarks": found}, indent=1))
+                results = {"machine": facts.to_json(), "command": how.command, "quick": how.quick, "benchmarks": found}
+                path.write_text(json.dumps(results, indent=1), encoding="utf-8")
             _print(found[-1], found, console)
     return path, all(one["passed"] is not False for part in found for one in (*part["lines"], *part["claims"]))
 

@@ -14,7 +14,6 @@ _COUNTS = {
     "files_read": "files read",
     "files_rewritten": "files rewritten",
     "rows_read": "rows read",
-    "changed_rows": "rows changed",
 }
 _PEERS = {"duckdb_ms": "DuckDB", "postgres_ms": "PostgreSQL"}
 
@@ -60,14 +59,15 @@ def _beside(rows: Sequence[Mapping[str, Any]], peers: Peers) -> list[Cells]:
     known = [peers.get((row["facts"].get("scale", 0), row["what"])) for row in rows]
     asked = [name for name in _PEERS if any(peer and peer[name] is not None for peer in known)]
     ratio = ("FULL / DIFFERENTIAL",) if "FULL" in modes else ()
-    headings = ("what", *modes, *ratio, *_COUNTS.values(), *(_PEERS[name] for name in asked))
+    headings = ("what", *modes, *ratio, "rows changed", *_COUNTS.values(), *(_PEERS[name] for name in asked))
     found = [headings]
     for row, peer in zip(rows, known, strict=True):
         times = (_time(mode, row["modes"].get(mode)) for mode in modes)
         ratios = (("" if row["ratio"] is None else f"{row['ratio']:.2f}"),) if ratio else ()
         counts = (" / ".join(_fact(row["modes"][mode][name]) for mode in row["modes"]) for name in _COUNTS)
+        changed = _fact(row["modes"].get("DIFFERENTIAL", {}).get("changed_rows"))
         others = (_duration(peer[name] if peer else None) for name in asked)
-        found.append((row["what"], *times, *ratios, *counts, *others))
+        found.append((row["what"], *times, *ratios, changed, *counts, *others))
     return found
 
 

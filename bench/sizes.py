@@ -26,7 +26,9 @@ class Sizes:
     scan_files: int = 256
     scan_rounds: int = 5
     repeat: int = 1
-    """Refreshes of each kind where ways are measured beside each other."""
+    """Timed rounds where ways are measured beside each other."""
+    warm: bool = True
+    """Whether a round that is not timed comes first."""
     scale: float = 1.0
     """Of TPC-H."""
     queries: tuple[str, ...] = ()
@@ -58,6 +60,7 @@ QUICK = Sizes(
     dml_files=4,
     scan_files=40,
     scan_rounds=1,
+    warm=False,
     scale=0.01,
     queries=("q06", "q12"),
     shares=(0.01,),

@@ -2,13 +2,14 @@
 
 New orders are copies of orders from all over the table under keys above the largest. Updated and deleted orders are a
 contiguous range of the highest keys that earlier sets left alone, plus some random ones (one in 20, at most 20). A few
-rows of customer, part, partsupp and supplier change along: an insertion, a deletion and two updates in each.
+rows of customer, part, partsupp and supplier change along: in each of them some are inserted, updated or deleted, in
+turn from set to set.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pyspark.sql import functions as F
@@ -152,14 +153,14 @@ _SMALL = {
 
 
 def _change_small(t: Trickle, data: Data, number: int) -> None:
-    for table, (key, assignments) in _SMALL.items():
-        added, gone, *changed = _some(data.rows("part" if table == "partsupp" else table), number)
-        copied = data.frame(t, table).where(f"{key} = {added}")
-        t.write(table, copied.withColumn(key, F.lit(_AWAY + number).cast("bigint")))
-        t.sql(f"UPDATE {table} SET {assignments} WHERE {key} IN ({', '.join(map(str, changed))})")
-        t.sql(f"DELETE FROM {table} WHERE {key} = {gone}")
-
-
-def _some(rows: int, number: int) -> Sequence[int]:
-    """Keys of a small table, others for each change set."""
-    return random.Random(number).sample(range(1, rows + 1), 4)
+    for turn, (table, (key, assignments)) in enumerate(_SMALL.items(), start=number):
+        keys = random.Random(turn).sample(range(1, data.rows("part" if table == "partsupp" else table) + 1), 3)
+        chosen = f"{key} IN ({', '.join(map(str, keys))})"
+        match turn % 3:
+            case 0:
+                away = F.col(key) + F.lit(_AWAY * number)
+                t.write(table, data.frame(t, table).where(chosen).withColumn(key, away))
+            case 1:
+                t.sql(f"UPDATE {table} SET {assignments} WHERE {chosen}")
+            case _:
+                t.sql(f"DELETE FROM {table} WHERE {chosen}")

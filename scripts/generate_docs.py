@@ -33,9 +33,9 @@ How Trickle keeps what a query may hold. The tables of the examples, and how eac
 | kept | means |
 |---|---|
 | by changes | a refresh costs what changed: changed rows, and the rows that they meet |
-| by changes; a group is read again when it must be | as before, but some changes make a group be aggregated again from its rows |
-| by changes; changed groups are read again | every group with a changed row is aggregated again from its rows; other groups are not read |
-| by changes, which read the input whole | a change is computed, but from all rows of the input; the notice at creation says so |
+| by changes; a group is read again when it must be | some changes make a group be aggregated again from its rows |
+| by changes; changed groups are read again | a group with a changed row is aggregated again, others are not read |
+| by changes, which read the input whole | a change is computed, from all rows of the input; a notice says so |
 | in full only | AUTO keeps it by full refreshes and says so at creation; DIFFERENTIAL refuses it |
 | refused | no stream table can have it, whatever its refresh mode |
 

@@ -16,7 +16,7 @@ from trickle.delta.optimize import optimized
 from trickle.delta.optimize.prune import is_nothing, prune, prune_plan
 from trickle.delta.plan import OWN, Plan
 from trickle.delta.stages import Stage, split, unrestricted
-from trickle.operators import Face, at_face
+from trickle.operators import Face
 from trickle.sql.build import build_tree
 from trickle.sql.rewrites import rewrite
 from trickle.testing.duck import Duck, applied, multiset
@@ -172,7 +172,8 @@ def test_parts_explode_with_their_counts(duck):
     kept = Kept(
         duck,
         """WITH RECURSIVE b(part, sub, n) AS (
-            SELECT part, sub, n FROM parts UNION ALL SELECT b.part, p.sub, b.n * p.n FROM b JOIN parts p ON b.sub = p.part
+            SELECT part, sub, n FROM parts UNION ALL
+            SELECT b.part, p.sub, b.n * p.n FROM b JOIN parts p ON b.sub = p.part
         ) SELECT part, sub, sum(n) AS n FROM b GROUP BY part, sub""",
         {"parts": [(1, 2, 3), (2, 4, 5), (1, 3, 2), (3, 4, 1)]},
     )
@@ -190,13 +191,13 @@ def test_parts_explode_with_their_counts(duck):
             ("a recursive common table expression with UNION ALL",),
         ),
         (
-            "WITH RECURSIVE p(a, b) AS (SELECT src, dst FROM edges UNION "
-            "SELECT p.a, q.b FROM p JOIN p q ON p.b = q.a) SELECT a, b FROM p",
+            """WITH RECURSIVE p(a, b) AS (SELECT src, dst FROM edges UNION
+            SELECT p.a, q.b FROM p JOIN p q ON p.b = q.a) SELECT a, b FROM p""",
             ("a recursive common table expression whose step has a join of it with itself",),
         ),
         (
-            "WITH RECURSIVE n(i) AS (SELECT root FROM roots UNION SELECT max(i) + 1 FROM n HAVING max(i) < 5) "
-            "SELECT i FROM n",
+            """WITH RECURSIVE n(i) AS (SELECT root FROM roots UNION
+            SELECT max(i) + 1 FROM n HAVING max(i) < 5) SELECT i FROM n""",
             ("a recursive common table expression whose step has an aggregate over it",),
         ),
     ],

@@ -70,6 +70,7 @@ _O = "FROM orders"
 _BY = "FROM orders GROUP BY customer"
 _OC = "FROM orders o JOIN customers c"
 _C = Kept.CHANGES
+_IF_SPARK = "where Spark's own grammar has it, as Spark reads the query too"
 
 ROWWISE = Section(
     "Rows",
@@ -162,6 +163,20 @@ SUBQUERIES = Section(
             f"SELECT id {_O} WHERE (id, customer) IN (SELECT id, customer FROM archive)",
             _C,
             ("semi-join",),
+        ),
+        Row(
+            "ANY, SOME (SELECT ...)",
+            "SELECT id FROM orders WHERE amount > ANY (SELECT amount FROM archive)",
+            _C,
+            ("semi-join",),
+            _IF_SPARK,
+        ),
+        Row(
+            "ALL (SELECT ...)",
+            "SELECT id FROM orders WHERE amount >= ALL (SELECT amount FROM archive)",
+            _C,
+            ("semi-join",),
+            f"{_IF_SPARK}; right for NULL",
         ),
         Row(
             "under OR, in CASE",
@@ -356,7 +371,7 @@ WINDOWS = Section(
             error="has no fixed result",
         ),
         Row(
-            "ORDER BY ... LIMIT, FETCH FIRST",
+            "ORDER BY ... LIMIT",
             f"SELECT id, amount {_O} ORDER BY amount DESC, id LIMIT 3",
             _C,
             ("top-k",),
@@ -369,6 +384,14 @@ WINDOWS = Section(
             ("top-k",),
             "all columns decide ties",
             settled=True,
+        ),
+        Row("FETCH FIRST", f"SELECT id {_O} ORDER BY id FETCH FIRST 3 ROWS ONLY", _C, ("top-k",), _IF_SPARK),
+        Row(
+            "DISTINCT ON",
+            f"SELECT DISTINCT ON (customer) customer, id {_O} ORDER BY customer, id",
+            _C,
+            ("window", "filter"),
+            _IF_SPARK,
         ),
         Row("LIMIT ... OFFSET", f"SELECT id {_O} ORDER BY id LIMIT 3 OFFSET 2", _C, ("top-k",), "5 rows are stored"),
         Row("OFFSET without LIMIT", f"SELECT id {_O} ORDER BY id OFFSET 2", Kept.WHOLE, ("top-k",)),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
-from trickle.operators.expressions import Expr
+from trickle.operators.clock import NOW, NOW_OLD
+from trickle.operators.expressions import Expr, Output, renamed
 from trickle.operators.node import Operator
+from trickle.operators.rowwise import Filter, Project
 from trickle.operators.scan import Face, Scan
 
 
@@ -27,8 +30,21 @@ def transformed(tree: Operator, change: Callable[[Operator], Operator]) -> Opera
 
 
 def at_face(tree: Operator, face: Face) -> Operator:
-    """The same relation with all its tables at one face."""
-    return transformed(tree, lambda node: Scan(node.table, node.fields, face) if isinstance(node, Scan) else node)
+    """The same relation with all its tables, and the clock, at one face."""
+    now = {NOW: NOW_OLD} if face is Face.OLD else {NOW_OLD: NOW}
+
+    def turned(node: Operator) -> Operator:
+        match node:
+            case Scan():
+                return Scan(node.table, node.fields, face)
+            case Filter() if node.used & now.keys():
+                return replace(node, condition=renamed(node.condition, now))
+            case Project() if node.used & now.keys():
+                return replace(node, outputs=tuple(Output(o.name, renamed(o.value, now)) for o in node.outputs))
+            case _:
+                return node
+
+    return transformed(tree, turned)
 
 
 def scans_of(tree: Operator) -> list[Scan]:

@@ -9,6 +9,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from threading import Lock
 
 from pyspark.sql.types import StructType
@@ -21,7 +22,9 @@ from trickle.delta.stages import Stage, split, unrestricted
 from trickle.engine import Engine
 from trickle.engine.query import run_query
 from trickle.operators import Aggregate, Operator, Output, Project, Scan, Step, show
+from trickle.operators.clock import NOW
 from trickle.sql.build import build_tree
+from trickle.sql.clock import bind_clock, with_moments
 from trickle.sql.lower import lower
 from trickle.sql.rewrites import rewrite
 
@@ -118,7 +121,7 @@ def _compiled(
     tree = build_tree(question.text, described, views=dict(question.views), max_depth=question.max_depth, names=names)
     if question.wanted is not None and question.wanted != names:
         tree = Project(tree, Output.keep(question.wanted))
-    tree = rewrite(tree)
+    tree = bind_clock(rewrite(tree))
     analyst = _Analyst(engine, {str(name): visible(schema) for name, schema in schemas.items()})
     stages = split(tree, analyst.types_of, OWN, analyst.stored_types)
     layout = "\n".join(f"{stage.table} {', '.join(stage.columns)}\n{show(stage.whole)}" for stage in stages)
@@ -162,6 +165,6 @@ class _Analyst:
                 assert isinstance(leaf, Scan)
                 return by_table[leaf.table]
 
-            return lower(tree, name_of)
+            return lower(with_moments(tree, {NOW: datetime(2000, 1, 1, tzinfo=UTC)}), name_of)
 
         return run_query(self.engine, frames, render).schema

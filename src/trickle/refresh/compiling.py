@@ -17,8 +17,8 @@ def compiled_for(task: Task) -> Compiled | str:
     stream = task.member.stream
     if stream.refresh_mode is RefreshMode.FULL:
         return "FULL_MODE: its refresh mode is FULL"
-    if stream.always_refresh or any(view.is_unsteady for view in task.member.reading.views.values()):
-        return "UNSTEADY: the query depends on time or chance"
+    if task.member.query.volatile or any(view.is_unsteady for view in task.member.reading.views.values()):
+        return "UNSTEADY: the query depends on chance, or a view that it reads on the clock"
     try:
         return _compiled(task)
     except UnsupportedError as error:

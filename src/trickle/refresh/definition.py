@@ -279,12 +279,13 @@ def _analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMo
 def _settled(text: Query, reading: Reading, mode: RefreshMode) -> tuple[str | None, tuple[str, ...]]:
     """The query made definite, and what its creator should know."""
     notices = ["ORDER BY without LIMIT has no effect: a table has no order"] if text.order_without_limit else []
-    unsteady = text.is_unsteady or any(view.is_unsteady for view in reading.views.values())
+    chance = [*text.volatile, *(name for view in reading.views.values() for name in view.volatile)]
+    unsteady = bool(chance) or any(view.time_dependent for view in reading.views.values())
     if unsteady and mode is RefreshMode.DIFFERENTIAL:
         raise UnsupportedQuery(
-            "a query that depends on time or chance cannot be kept by changes",
-            detail="found " + (", ".join(text.volatile) or "a clock"),
-            hint="use refresh_mode = 'FULL' or 'AUTO'",
+            "a query that depends on chance, or on a view that reads the clock, cannot be kept by changes",
+            detail=f"found {', '.join(chance) or 'a view that reads the clock'}",
+            hint="use refresh_mode = 'FULL' or 'AUTO'; read the clock in the query itself",
         )
     try:
         found = settled(text.text, reading)
@@ -293,7 +294,7 @@ def _settled(text: Query, reading: Reading, mode: RefreshMode) -> tuple[str | No
             compiled = compile_reading(run, with_settled_views(reading))
             notices += [f"{part} reads its input whole at every refresh" for part in compiled.unrestricted]
         elif mode is RefreshMode.AUTO:
-            notices.append("it is kept in full only (UNSTEADY): the query depends on time or chance")
+            notices.append("it is kept in full only (UNSTEADY): the query depends on chance")
     except UnsupportedError as error:
         if mode is RefreshMode.DIFFERENTIAL:
             raise

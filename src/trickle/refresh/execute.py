@@ -141,7 +141,7 @@ def considered(
 ) -> tuple[Facts, Choice, dict[int, LakePosition]]:
     """What is known before a refresh, what it would do, and the frontier that it would reach."""
     facts, frontier = facts_of(warehouse, member, cut, staged, force=force)
-    if any(source.changed for source in facts.sources.values()) and facts.populated:
+    if facts.populated and (facts.always_refresh or any(source.changed for source in facts.sources.values())):
         facts = weighed(warehouse, member, facts, _snapshots(warehouse, member, frontier, staged))
     return facts, choose(facts), frontier
 
@@ -258,7 +258,7 @@ def _make(run: _Run, work: _Work, refresh_id: int, staged: Mapping[int, Made]) -
         return _Done(work, refresh_id, Made(open_snapshot(location, work.stream.version)), 0)
     before = {source: LakePosition.parse(position) for source, position in work.stream.frontier.items()}
     with warehouse.engine.count_jobs() as count, stages_named(run.stage):
-        task = Task(warehouse, member, before, work.frontier, staged)
+        task = Task(warehouse, member, before, work.frontier, staged, run.started)
         task = replace(task, compiled=compiled_for(task))
         if work.choice.action is Action.DIFFERENTIAL:
             try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -19,7 +20,8 @@ from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot
 from trickle.operators import Face, Operator, Scan, Step, walk
 from trickle.refresh.held import Held
-from trickle.refresh.recursion import resolved
+from trickle.refresh.recursion import MAX_DEPTH, resolved
+from trickle.sql.clock import with_moments
 from trickle.sql.lower import lower
 
 __all__ = ["Faces", "Held", "Table", "change_columns"]
@@ -42,14 +44,18 @@ class Faces:
     engine: Engine
     is_small: bool
     """Whether what is computed from the changes fits on the driver."""
+    moments: Mapping[str, datetime] = field(default_factory=dict)
+    """The times that ``NOW`` and ``NOW_OLD`` stand for."""
     tables: dict[str, Table] = field(default_factory=dict)
     changes: dict[str, Held] = field(default_factory=dict)
     steps: dict[str, Held] = field(default_factory=dict)
+    max_depth: int = MAX_DEPTH
+    """Rounds after which a recursion is taken for endless."""
     _cached: ExitStack = field(default_factory=ExitStack)
 
     def run(self, tree: Operator) -> DataFrame:
         """A tree as a DataFrame. Recursions in it are computed at once."""
-        tree = resolved(self, tree)
+        tree = resolved(self, with_moments(tree, self.moments))
         wanted: dict[str, list[Scan | Step]] = {}
         for node in walk(tree):
             if isinstance(node, Scan | Step):

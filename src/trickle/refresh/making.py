@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property, partial
 from typing import Any
 
@@ -26,13 +27,17 @@ from trickle.lake.rewrite import overwrite
 from trickle.lake.shape import lost_columns, relaxed
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.staged import next_snapshot, staged_change
+from trickle.operators.clock import NOW, NOW_OLD
 from trickle.refresh.compiled import Compiled
+from trickle.refresh.dependencies import DEEPEST
 from trickle.refresh.differential import keep
 from trickle.refresh.faces import Faces, Table
 from trickle.refresh.members import Member
 from trickle.refresh.settled import with_settled_views
 from trickle.refresh.state import State, folder_of, kept_in_full
 from trickle.sources.lake import LakePosition
+from trickle.sql import Query, query
+from trickle.sql.clock import at_time
 from trickle.tables.reading import Reading
 from trickle.warehouse import Warehouse
 
@@ -72,6 +77,8 @@ class Task:
     before: Mapping[int, LakePosition]
     frontier: Mapping[int, LakePosition]
     staged: Mapping[int, Made]
+    moment: datetime
+    """The time of the refresh, which the clock's functions stand for."""
     compiled: Compiled | str = ""
     """The stages; or why the stream table is kept in full only."""
 
@@ -86,6 +93,13 @@ class Task:
         )
 
     @property
+    def query(self) -> Query:
+        """The query, with the time of the refresh for the clock."""
+        if not self.member.query.time_dependent:
+            return self.member.query
+        return query(at_time(self.member.query.text, self.moment, DEEPEST), max_depth=DEEPEST)
+
+    @property
     def name(self) -> TableName:
         return self.member.name
 
@@ -96,7 +110,7 @@ def make_full(task: Task, action: Action) -> Made:
     location = task.warehouse.location_of(member.stream.relation)
     snapshot = open_snapshot(location)
     rebuild = action is Action.REINITIALIZE or not member.stream.populated
-    given = reading.bind(member.query)
+    given = reading.bind(task.query)
     if isinstance(task.compiled, str):
         schema = _next_schema(given.schema, snapshot, rebuild=rebuild, name=task.name)
         frame = given.select(*[quote(c) for c in (schema or snapshot.schema).names])
@@ -116,7 +130,9 @@ def make_full(task: Task, action: Action) -> Made:
         shape = _stored_shape(relaxed(given.schema), frame.schema)
         schema = _next_schema(shape, snapshot, rebuild=rebuild, name=task.name)
         rows = conform(frame, schema or snapshot.schema)
-        state = State(task.compiled.signature, versions, positions(task.frontier)) if rebuild else None
+        state = None
+        if rebuild:
+            state = State(task.compiled.signature, versions, positions(task.frontier), task.moment.isoformat())
         made = _overwritten(task, snapshot, rows, schema, None if state is None else state.to_json())
         return replace(made, prepared={**{f: p for f, p in prepared.items() if not p.is_empty}, **made.prepared})
 
@@ -131,7 +147,9 @@ def catch_up(task: Task, state: State) -> Made:
     """The inner tables brought from where they stand to where the stream table does, after full refreshes."""
     assert isinstance(task.compiled, Compiled)
     behind = {source: LakePosition.parse(position) for source, position in state.frontier.items()}
-    return _kept(replace(task, before=behind, frontier=task.before, staged={}), state, task.compiled.inner)
+    until = task.member.stream.data_timestamp or task.moment
+    then = replace(task, before=behind, frontier=task.before, staged={}, moment=until)
+    return _kept(then, state, task.compiled.inner)
 
 
 def _kept(task: Task, state: State, stages: Sequence[Stage]) -> Made:
@@ -144,6 +162,10 @@ def _kept(task: Task, state: State, stages: Sequence[Stage]) -> Made:
         stored[table] = open_snapshot(location.child(*folder.split("/")), state.tables[folder])
     small = _is_small(task)
     with closing(_faces(task, is_small=small)) as faces, task.warehouse.engine.tuned(small=small):
+        faces.moments = {
+            NOW: task.moment,
+            NOW_OLD: datetime.fromisoformat(state.moment) if state.moment else task.moment,
+        }
         unchanged = {str(source.name) for source in task.member.reading.tables if not _moved(task, source)}
         kept = keep(faces, stages, stored, unchanged)
     prepared = {folders.get(table, OWN_FOLDER): change for table, change in kept.prepared.items()}
@@ -152,7 +174,7 @@ def _kept(task: Task, state: State, stages: Sequence[Stage]) -> Made:
         for table, folder in folders.items()
     }
     added = state.added + 1 if task.compiled.is_floating else 0
-    after = State(task.compiled.signature, versions, positions(task.frontier), added)
+    after = State(task.compiled.signature, versions, positions(task.frontier), task.moment.isoformat(), added)
     return Made(snapshot, prepared, after.to_json(), {"rows_read": kept.rows_read})
 
 
@@ -189,7 +211,7 @@ def _inner_snapshot(task: Task, compiled: Compiled, stage: Stage) -> tuple[str, 
 
 
 def _faces(task: Task, *, is_small: bool) -> Faces:
-    faces = Faces(task.warehouse.engine, is_small)
+    faces = Faces(task.warehouse.engine, is_small, {NOW: task.moment})
     for source in task.member.reading.tables:
         faces.tables[str(source.name)] = _source(task, source)
     return faces

@@ -83,7 +83,7 @@ def choose(facts: Facts) -> Choice:
     if changed:
         return _way(facts, "changed: " + ", ".join(changed), moved)
     if facts.always_refresh:
-        return Choice(Action.FULL, "the query depends on time or chance", moved, "UNSTEADY")
+        return _way(facts, "the query depends on time or chance", moved)
     return Choice(Action.NO_DATA, "no source has changed", moved)
 
 
@@ -94,7 +94,8 @@ def _way(facts: Facts, changed: str, moved: bool) -> Choice:
         return Choice(Action.FULL, changed, moved)
     if not keeping.is_kept:
         code, _, words = keeping.why_not.partition(": ")
-        return Choice(Action.FULL, f"{changed}; in full, as {words or code}", moved, code)
+        why = f"; in full, as {words}" if words else ""
+        return Choice(Action.FULL, f"{changed}{why}", moved, code)
     if keeping.drift_due:
         return Choice(Action.FULL, f"{changed}; in full, to compute floating sums anew", moved, "DRIFT_RESET")
     if keeping.mode is RefreshMode.DIFFERENTIAL:

@@ -21,6 +21,8 @@ class State:
     signature: str
     tables: Mapping[str, int] = field(default_factory=dict)
     frontier: Mapping[int, str] = field(default_factory=dict)
+    moment: str = ""
+    """The time that the clock's functions stood for."""
     added: int = 0
     """Refreshes by changes since floating sums were last computed anew; 0 where there are none."""
 
@@ -34,6 +36,7 @@ class State:
             signature=found["signature"],
             tables=found["tables"],
             frontier={int(source): position for source, position in found["frontier"].items()},
+            moment=found.get("moment", ""),
             added=found.get("added", 0),
         )
 
@@ -43,6 +46,7 @@ class State:
             "signature": self.signature,
             "tables": dict(self.tables),
             "frontier": {str(source): position for source, position in self.frontier.items()},
+            "moment": self.moment,
             "added": self.added,
         }
 

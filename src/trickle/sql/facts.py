@@ -55,7 +55,7 @@ def facts_of(root: exp.Expr) -> Facts:
             case exp.Anonymous() if node.name.lower() in VOLATILE:
                 volatile.add(node.name.lower())
             case exp.Func() | exp.Column():
-                time_dependent = time_dependent or _reads_clock(node)
+                time_dependent = time_dependent or reads_clock(node)
             case exp.TableSample():
                 table_sample = True
             case exp.Select() | exp.SetOperation() | exp.Subquery() | exp.Values():
@@ -71,7 +71,8 @@ def facts_of(root: exp.Expr) -> Facts:
     )
 
 
-def _reads_clock(node: exp.Expr) -> bool:
+def reads_clock(node: exp.Expr) -> bool:
+    """Whether this node, and not one inside it, reads the clock."""
     match node:
         case exp.Anonymous():
             name = node.name.lower()

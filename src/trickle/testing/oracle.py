@@ -24,7 +24,9 @@ from trickle.lake.scan import scan
 from trickle.lake.snapshot import open_snapshot
 from trickle.sources.lake import LakePosition
 from trickle.sql import query
+from trickle.sql.clock import at_time
 from trickle.sql.names import table_name
+from trickle.sql.query import DEFAULT_MAX_DEPTH
 from trickle.tables.reading import resolve
 
 RELATIVE_TOLERANCE = 1e-9
@@ -45,9 +47,11 @@ def _check_one(t: Trickle, name: str) -> None:
     warehouse = t.warehouse
     with warehouse.catalog.read() as tx:
         stream = streams.get(tx, table_name(name))
-        if stream.version is None or stream.always_refresh:
-            raise UserError(f"{name} cannot be compared with its query", detail="it is empty or depends on time")
         text = query(stream.text)
+        if stream.version is None or text.volatile:
+            raise UserError(f"{name} cannot be compared with its query", detail="it is empty or depends on chance")
+        if text.time_dependent and stream.data_timestamp is not None:
+            text = query(at_time(stream.text, stream.data_timestamp, DEFAULT_MAX_DEPTH))
         reading = resolve(warehouse, tx, text)
     positions = {source: LakePosition.parse(position) for source, position in stream.frontier.items()}
     reading.versions = {source: position.version for source, position in positions.items()}

@@ -8,15 +8,16 @@ from dataclasses import dataclass
 
 from trickle.algebra.names import TableName
 from trickle.delta.first_rows import FirstRows
+from trickle.delta.fixpoint import Fixpoint
 from trickle.delta.groups import Groups
 from trickle.delta.parts import group_count
 from trickle.delta.plan import OWN
 from trickle.delta.stages import Rows, Stage
 from trickle.operators import Output
 from trickle.refresh.compiled import Compiled
+from trickle.refresh.explain.asking import Asking
 from trickle.refresh.explain.opened import open_stream
 from trickle.refresh.explain.words import Speller, is_hidden, table_name
-from trickle.refresh.faces import Faces
 from trickle.warehouse import Warehouse
 
 
@@ -41,15 +42,15 @@ def list_auxiliary_columns(warehouse: Warehouse, name: TableName) -> list[Auxili
         return [
             AuxiliaryColumn(table_name(stage.table, own), column, types[column], purpose)
             for stage in stages
-            for types in (_types(faces, stage),)
+            for types in (_types(Asking(faces), stage),)
             for column, purpose in _purposes(stage, speller)
             if stage.table != OWN or is_hidden(column)
         ]
 
 
-def _types(faces: Faces, stage: Stage) -> Mapping[str, str]:
+def _types(asking: Asking, stage: Stage) -> Mapping[str, str]:
     """Visible columns have the types that the query gives them."""
-    fields = [*faces.run(stage.whole).schema.fields, *faces.run(stage.plain).schema.fields]
+    fields = [*asking.schema(stage.whole).fields, *asking.schema(stage.plain).fields]
     return {field.name: field.dataType.simpleString() for field in fields}
 
 
@@ -59,11 +60,12 @@ def _purposes(stage: Stage, speller: Speller) -> Iterator[tuple[str, str]]:
         case Groups():
             for output in keeping.stored:
                 yield output.name, _of_group(stage, keeping, output, speller)
-        case FirstRows():
+        case FirstRows() | Fixpoint():
             shown = {output.name for output in keeping.outputs}
+            why = "tells the order or the row" if isinstance(keeping, FirstRows) else "the recursion goes on from"
             for output in keeping.stored:
                 value = speller.text(stage, output.value)
-                yield output.name, value if output.name in shown else f"{value}, which tells the order or the row"
+                yield output.name, value if output.name in shown else f"{value}, which {why}"
         case Rows():
             for output in keeping.stored:
                 yield output.name, "a column of the query"

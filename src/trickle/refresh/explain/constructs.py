@@ -76,7 +76,7 @@ def _of(node: exp.Expr, windowed: set[int]) -> Iterator[Found]:
             name, how = _SETS.get((type(node), bool(node.args.get("distinct"))), (node.key.upper(), ""))
             yield Found(name, CHANGES, how, place)
         case exp.With() if node.recursive:
-            yield Found("WITH RECURSIVE", WHOLE, "both states are computed and compared", place)
+            yield _recursion(node, place)
         case exp.Window():
             yield _window(node, place)
         case exp.Lateral() if isinstance(node.this, exp.Subquery):
@@ -100,6 +100,14 @@ def _join(node: exp.Join, place: int | None) -> Found:
     if not node.kind and not node.side and not node.args.get("on") and not node.args.get("using") and not node.method:
         kind = "CROSS"
     return Found(" ".join([*map(str.upper, words or [kind]), "JOIN"]), CHANGES, _JOINS[kind], place)
+
+
+def _recursion(node: exp.With, place: int | None) -> Found:
+    unions = [cte.this for cte in node.expressions if isinstance(cte.this, exp.Union)]
+    if any(not union.args.get("distinct") for union in unions):
+        return Found("WITH RECURSIVE", WHOLE, "with UNION ALL it is computed anew and compared", place)
+    how = "what rested on rows that went is followed and checked, then what comes is followed"
+    return Found("WITH RECURSIVE", CHANGES, how, place)
 
 
 def _window(node: exp.Window, place: int | None) -> Found:

@@ -67,7 +67,7 @@ def open_stream(warehouse: Warehouse, name: TableName) -> Opened:
     """A stream table, also one that is suspended."""
     member, cut = located(warehouse, name)
     before = {source: LakePosition.parse(position) for source, position in member.stream.frontier.items()}
-    task = Task(warehouse, member, before, cut, {})
+    task = Task(warehouse, member, before, cut, {}, warehouse.clock.now())
     return Opened(member, cut, replace(task, compiled=compiled_for(task)))
 
 

@@ -9,11 +9,12 @@ from sqlglot import exp
 
 from trickle.algebra.names import INTERNAL_PREFIX
 from trickle.delta.first_rows import FirstRows
+from trickle.delta.fixpoint import Fixpoint
 from trickle.delta.groups import Groups
 from trickle.delta.parts import Kept
 from trickle.delta.plan import OWN
 from trickle.delta.stages import STATE, Rows, Stage
-from trickle.operators import Aggregate, Expr, Operator, Output, Scan, TopK, col, substituted, transformed, walk
+from trickle.operators import Expr, Operator, Output, Scan, col, substituted, transformed, walk
 from trickle.operators.show import text as spelled
 
 
@@ -101,15 +102,17 @@ class Speller:
                 return f"by {'groups' if groups.aggregate.calls else 'distinct rows'} of {', '.join(keys)}"
             case FirstRows() as first:
                 return "by its first row" if first.top.limit == 1 else f"by its first {first.top.limit} rows"
+            case Fixpoint() as fixpoint:
+                return "as a recursion" + (" that is computed anew" if fixpoint.unrestricted else "")
             case Rows():
                 return "by rows"
 
     def _in_source_terms(self, stage: Stage, expression: Expr) -> Expr:
-        return substituted(expression, self._names(input_of(stage)))
+        return substituted(expression, self._names(stage))
 
-    def _names(self, tree: Operator) -> Mapping[str, Expr]:
+    def _names(self, stage: Stage) -> Mapping[str, Expr]:
         found: dict[str, Expr] = {}
-        for node in walk(tree):
+        for node in walk(stage.keeping.whole()):
             if isinstance(node, Scan):
                 inner = self._stages.get(node.table)
                 for column, name in node.fields:
@@ -124,12 +127,3 @@ class Speller:
         if isinstance(keeping, Groups):
             value = substituted(value, {call.name: call.value for call in keeping.aggregate.calls})
         return self._in_source_terms(stage, value)
-
-
-def input_of(stage: Stage) -> Operator:
-    """What a stage is computed from."""
-    match stage.keeping:
-        case Groups(aggregate=Aggregate(input=below)) | FirstRows(top=TopK(input=below)):
-            return below
-        case Rows(tree=tree):
-            return tree
