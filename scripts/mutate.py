@@ -1,4 +1,4 @@
-"""Would the random tests notice? A fault in each module of the differential engine, and a short random run that must fail.
+"""Would the random tests notice? For a fault in each module of the engine a short random run must fail.
 
     python scripts/mutate.py                    all faults
     python scripts/mutate.py left_join prune    some modules
@@ -37,11 +37,17 @@ class Fault:
     needs: str = ""
 
 
-_STATE = "weighted(replace(tree, input=at_face(tree.input, Face.NEW)), 1)"
-
 FAULTS = (
-    Fault("rules/scan", "face=Face.CHANGE)", "face=Face.CHANGE, table='t')", "another table's change", "several tables"),
-    Fault("rules/filter", "replace(tree, input=differentiate(tree.input))", "differentiate(tree.input)", "no filter", "WHERE"),
+    Fault(
+        "rules/scan", "face=Face.CHANGE)", "face=Face.CHANGE, table='t')", "another table's change", "several tables"
+    ),
+    Fault(
+        "rules/filter",
+        "replace(tree, input=differentiate(tree.input))",
+        "differentiate(tree.input)",
+        "no filter",
+        "WHERE",
+    ),
     Fault("rules/project", "col(WEIGHT)", "__import__('sqlglot').exp.Literal.number(1)", "every weight is +1"),
     Fault(
         "rules/generate",
@@ -60,20 +66,54 @@ FAULTS = (
     ),
     Fault("rules/inner_join", "at_face(tree.right, Face.OLD)", "at_face(tree.right, Face.NEW)", "new for old", "JOIN"),
     Fault("rules/left_join", "(Face.OLD, -1))", "(Face.NEW, -1))", "padding is never taken back", "LEFT JOIN"),
-    Fault("rules/semi_join", "right=old, small=\"left\"), -1)", "right=old, small=\"left\"), 1)", "a sign", "LEFT SEMI JOIN"),
+    Fault(
+        "rules/semi_join", 'right=old, small="left"), -1)', 'right=old, small="left"), 1)', "a sign", "LEFT SEMI JOIN"
+    ),
     Fault("rules/join", "return left_join(tree)", "return inner_join(tree)", "left taken for inner", "LEFT JOIN"),
     Fault("rules/aggregate", "(Face.OLD, -1))", "(Face.NEW, -1))", "new for old", "GROUP BY"),
     Fault("rules/window", "(Face.OLD, -1))", "(Face.NEW, -1))", "new for old", "window"),
     Fault("rules/top_k", "(Face.OLD, -1))", "(Face.OLD, 1))", "a sign", "ORDER BY LIMIT"),
     Fault("rules/recursion", "(Face.OLD, -1))", "(Face.NEW, -1))", "new for old", "WITH RECURSIVE, UNION"),
-    Fault("weighted", "enumerate(keys)]\n    return Join", "enumerate(keys[:1])]\n    return Join", "a key skipped", "GROUP BY"),
-    Fault("groups", "Output(WEIGHT, exp.null())", "Output(WEIGHT, literal(1))", "stored groups taken for new", "GROUP BY"),
-    Fault("groups", "_alive(self) -> Expr:", "_alive(self) -> Expr:\n        return exp.true()", "empty groups stay", "GROUP BY"),
+    Fault(
+        "weighted",
+        "enumerate(keys)]\n    return Join",
+        "enumerate(keys[:1])]\n    return Join",
+        "a key skipped",
+        "GROUP BY",
+    ),
+    Fault(
+        "groups", "Output(WEIGHT, exp.null())", "Output(WEIGHT, literal(1))", "stored groups taken for new", "GROUP BY"
+    ),
+    Fault(
+        "groups",
+        "_alive(self) -> Expr:",
+        "_alive(self) -> Expr:\n        return exp.true()",
+        "empty groups stay",
+        "GROUP BY",
+    ),
     Fault("parts", "contribution=signed(added)", "contribution=added", "what goes is added", "SUM"),
-    Fault("parts", "exp.Not(this=exp.paren(better(this=col(came)", "(exp.paren(better(this=col(came)", "no second look", "MIN/MAX"),
-    Fault("first_rows", "exp.GTE(this=col(_HELD)", "exp.GT(this=col(_HELD)", "rows that move up are lost", "ORDER BY LIMIT"),
+    Fault(
+        "parts",
+        "exp.Not(this=exp.paren(better(this=col(came)",
+        "(exp.paren(better(this=col(came)",
+        "no second look",
+        "MIN/MAX",
+    ),
+    Fault(
+        "first_rows",
+        "exp.GTE(this=col(_HELD)",
+        "exp.GT(this=col(_HELD)",
+        "rows that move up are lost",
+        "ORDER BY LIMIT",
+    ),
     Fault("stages", "limit=tree.limit + tree.offset", "limit=tree.limit", "offset forgotten", "OFFSET"),
-    Fault("optimize/prune", "return node.left\n", "return nothing(node)\n", "anti join with nothing", "NOT EXISTS in WHERE"),
+    Fault(
+        "optimize/prune",
+        "return node.left\n",
+        "return nothing(node)\n",
+        "anti join with nothing",
+        "NOT EXISTS in WHERE",
+    ),
 )
 
 
@@ -107,7 +147,7 @@ def _try(fault: Fault) -> tuple[bool, str]:
         module.write_text(text.replace(fault.right, fault.wrong, 1), encoding="utf-8")
         program = [sys.executable, str(Path(__file__)), "--play", fault.needs]
         environment = {**os.environ, "PYTHONPATH": folder, "PYTHONDONTWRITEBYTECODE": "1"}
-        done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+        done = subprocess.run(program, env=environment, capture_output=True, text=True, check=False)
         lines = (done.stdout.strip() or done.stderr.strip() or "nothing was noticed").splitlines()
         return done.returncode == CAUGHT, lines[-1][:90]
 
@@ -119,7 +159,7 @@ def play(needs: str) -> int:
     from trickle.testing.random.cases import case, played  # noqa: PLC0415
     from trickle.testing.random.choices import Choices  # noqa: PLC0415
 
-    assert PACKAGE not in Path(trickle.__file__).parents  # noqa: S101
+    assert PACKAGE not in Path(trickle.__file__).parents
     bench = Bench()
     tries = 0
     for seed in range(CANDIDATES):

@@ -37,7 +37,7 @@ def cases(draw):
     def below(bound: int) -> int:
         if bound not in numbers:
             numbers[bound] = st.integers(0, bound - 1)
-        return draw(numbers[bound])
+        return int(draw(numbers[bound]))
 
     return case(Choices(below), BATCHES)
 

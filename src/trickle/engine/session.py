@@ -33,6 +33,7 @@ class Engine:
         self._held: shared.Held | None = None
         self._closed = False
         self._tuning = Tuning()
+        self._functions: frozenset[str] | None = None
         self._lock = threading.RLock()
         self._counter = JobCounter(self._context, countable=place.kind == "classic")
         if isinstance(place, Given):
@@ -66,6 +67,14 @@ class Engine:
         """``spark.sql`` with our errors."""
         with spark_errors():
             return self.spark.sql(text)
+
+    def own_functions(self) -> frozenset[str]:
+        """The names of Spark's own functions, in lower case."""
+        if self._functions is None:
+            with spark_errors():
+                rows = self.spark.sql("SHOW SYSTEM FUNCTIONS").collect()
+            self._functions = frozenset(str(row[0]).lower() for row in rows)
+        return self._functions
 
     def from_arrow(self, table: pa.Table, schema: StructType | None = None) -> DataFrame:
         """A DataFrame of an Arrow table, cast to the schema or to the nearest types that Spark reads."""

@@ -9,23 +9,19 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from threading import Lock
 
 from pyspark.sql.types import StructType
 
 from trickle.algebra.names import INTERNAL_PREFIX, TableName
 from trickle.delta.groups import Groups
-from trickle.delta.parts import summed_argument
 from trickle.delta.plan import OWN
 from trickle.delta.stages import Stage, split, unrestricted
 from trickle.engine import Engine
-from trickle.engine.query import run_query
-from trickle.operators import Aggregate, Operator, Output, Project, Scan, Step, show
-from trickle.operators.clock import NOW
+from trickle.operators import Operator, Output, Project, show
+from trickle.refresh.analyst import Analyst
 from trickle.sql.build import build_tree
-from trickle.sql.clock import bind_clock, with_moments
-from trickle.sql.lower import lower
+from trickle.sql.clock import bind_clock
 from trickle.sql.rewrites import rewrite
 
 _REMEMBERED = 256
@@ -122,7 +118,8 @@ def _compiled(
     if question.wanted is not None and question.wanted != names:
         tree = Project(tree, Output.keep(question.wanted))
     tree = bind_clock(rewrite(tree))
-    analyst = _Analyst(engine, {str(name): visible(schema) for name, schema in schemas.items()})
+    analyst = Analyst(engine, {str(name): visible(schema) for name, schema in schemas.items()})
+    analyst.refuse_chance(tree)
     stages = split(tree, analyst.types_of, OWN, analyst.stored_types)
     layout = "\n".join(f"{stage.table} {', '.join(stage.columns)}\n{show(stage.whole)}" for stage in stages)
     return Compiled(
@@ -131,40 +128,3 @@ def _compiled(
         signature=hashlib.sha256(layout.encode()).hexdigest()[:16],
         unrestricted=tuple(dict.fromkeys(reason for stage in stages for reason in unrestricted(stage))),
     )
-
-
-@dataclass(frozen=True)
-class _Analyst:
-    """Asks Spark for types, over empty tables."""
-
-    engine: Engine
-    schemas: Mapping[str, StructType]
-
-    def types_of(self, aggregate: Aggregate) -> Sequence[tuple[str, str]]:
-        wanted = [(c.name, argument) for c in aggregate.calls if (argument := summed_argument(c)) is not None]
-        if not wanted:
-            return ()
-        arguments = Project(aggregate.input, tuple(Output(name, argument) for name, argument in wanted))
-        schema = self.schema_of(arguments)
-        return [(field.name, field.dataType.simpleString()) for field in schema.fields]
-
-    def stored_types(self, plain: Operator, whole: Operator) -> Sequence[tuple[str, str]]:
-        """Visible columns have the types that the query gives them, hidden ones their own."""
-        known = {field.name: field.dataType.simpleString() for field in self.schema_of(plain).fields}
-        found = self.schema_of(whole).fields
-        return [(field.name, known.get(field.name, field.dataType.simpleString())) for field in found]
-
-    def schema_of(self, tree: Operator) -> StructType:
-        tables = sorted(self.schemas)
-        frames = [self.engine.spark.createDataFrame([], self.schemas[table]) for table in tables]
-
-        def render(names: Sequence[str]) -> str:
-            by_table = dict(zip(tables, names, strict=True))
-
-            def name_of(leaf: Scan | Step) -> str:
-                assert isinstance(leaf, Scan)
-                return by_table[leaf.table]
-
-            return lower(with_moments(tree, {NOW: datetime(2000, 1, 1, tzinfo=UTC)}), name_of)
-
-        return run_query(self.engine, frames, render).schema

@@ -222,11 +222,34 @@ def _refresh_unit(run: _Run, members: list[Member], cut: Cut) -> list[RefreshRes
                 done.append(made)
                 staged[member.stream.relation.id] = made.made
             commit_unit(run.warehouse, [_unit_member(one, run.started) for one in done])
+            for one in done:
+                _revert_append_only(run, one)
         except BaseException as error:
             _give_up(run, begun, error)
             raise
     now = run.warehouse.clock.now()
     return [_result(one, _milliseconds(run.started, now)) for one in done]
+
+
+def _revert_append_only(run: _Run, done: _Done) -> None:
+    """A stream table that was declared to grow only, and did not: said once, and taken as any other from now on."""
+    stream, own = done.work.stream, done.made.own
+    if not stream.options.get("append_only") or own is None or not own.deleted or done.made.state is None:
+        return
+    if done.work.choice.action is not Action.DIFFERENTIAL:
+        return
+    now = run.warehouse.clock.now()
+    with run.warehouse.catalog.write() as tx:
+        options = {**streams.by_id(tx, stream.relation.id).options, "append_only": False}
+        streams.update(tx, stream.relation.id, now=now, options=options)
+        alerts.add(
+            tx,
+            event="append_only_reverted",
+            relation_id=stream.relation.id,
+            severity=Severity.WARNING,
+            payload={"stream_table": str(done.work.member.name), "rows_deleted": own.deleted},
+            now=now,
+        )
 
 
 def _begin(run: _Run, work: _Work) -> int:

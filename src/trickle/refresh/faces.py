@@ -51,11 +51,12 @@ class Faces:
     steps: dict[str, Held] = field(default_factory=dict)
     max_depth: int = MAX_DEPTH
     """Rounds after which a recursion is taken for endless."""
+    files_read: int = 0
     _cached: ExitStack = field(default_factory=ExitStack)
 
     def run(self, tree: Operator) -> DataFrame:
         """A tree as a DataFrame. Recursions in it are computed at once."""
-        tree = resolved(self, with_moments(tree, self.moments))
+        tree = resolved(self, with_moments(tree, self.moments), self.max_depth)
         wanted: dict[str, list[Scan | Step]] = {}
         for node in walk(tree):
             if isinstance(node, Scan | Step):
@@ -105,6 +106,7 @@ class Faces:
             return self.changes[first.table].frame
         snapshot = table.new if first.face is Face.NEW else table.old
         assert snapshot is not None, f"{first.table} has no {first.face} version"
+        self.files_read += len(snapshot.files)
         with spark_errors():
             return scan(self.engine, snapshot, columns=_columns(leaves), located=first.located)
 

@@ -175,7 +175,10 @@ def _kept(task: Task, state: State, stages: Sequence[Stage]) -> Made:
     }
     added = state.added + 1 if task.compiled.is_floating else 0
     after = State(task.compiled.signature, versions, positions(task.frontier), task.moment.isoformat(), added)
-    return Made(snapshot, prepared, after.to_json(), {"rows_read": kept.rows_read})
+    details = {"changes_read": kept.rows_read, "files_read": faces.files_read}
+    if task.compiled.unrestricted:
+        details["read_whole"] = list(task.compiled.unrestricted)
+    return Made(snapshot, prepared, after.to_json(), details)
 
 
 def positions(frontier: Mapping[int, LakePosition]) -> dict[int, str]:

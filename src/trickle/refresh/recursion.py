@@ -26,7 +26,9 @@ from trickle.delta.linear import with_previous
 from trickle.delta.optimize.join_order import order_joins
 from trickle.delta.optimize.restrict import restrict_right
 from trickle.engine import Engine, spark_errors
+from trickle.engine.arrow import for_spark
 from trickle.errors import UnsupportedQuery
+from trickle.lake.shape import relaxed
 from trickle.operators import Aggregate, Join, JoinKind, Operator, Recursion, Step, null_safe, walk
 from trickle.refresh.held import Held
 
@@ -178,7 +180,8 @@ class _Found:
             frame = reduce(DataFrame.union, [piece.frame for piece in pieces])
         return _Rows(frame, sum(piece.rows for piece in pieces))
 
-    def _on_driver(self, table: pa.Table) -> _Rows:
+    def _on_driver(self, found: pa.Table) -> _Rows:
+        table = for_spark(found, self.schema)
         return _Rows(self.engine.from_arrow(table, self.schema), table.num_rows, table)
 
     def _nothing(self) -> pa.Table:
@@ -195,7 +198,8 @@ class _Found:
 
 
 def _by_place(schema: StructType) -> StructType:
-    return StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(schema.fields)])
+    nullable = relaxed(schema)
+    return StructType([StructField(f"c{place}", each.dataType) for place, each in enumerate(nullable.fields)])
 
 
 def _step(name: str, names: Sequence[str]) -> Step:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from trickle.sql.build.calls import GENERATORS, function_name, is_aggregate, unwrapped, window_functions
-from trickle.sql.facts import VOLATILE
+from trickle.sql.facts import VOLATILE, reads_clock
 
 CHANGES = "by changes"
 WHOLE = "reads its input whole"
@@ -91,7 +91,18 @@ def _of(node: exp.Expr, windowed: set[int]) -> Iterator[Found]:
             yield from _call(node, place, windowed)
         case _:
             pass
+    if reads_clock(node):
+        yield _clock(node, place)
     yield from _clauses(node)
+
+
+def _clock(node: exp.Expr, place: int | None) -> Found:
+    name = node.name if isinstance(node, exp.Anonymous | exp.Column) else node.sql("spark").removesuffix("()")
+    clause = node.find_ancestor(exp.Where, exp.Having, exp.Join, exp.Select)
+    if isinstance(clause, exp.Select):
+        return Found(f"{name.lower()}()", WHOLE, "the time of the refresh: another value for every row", place)
+    how = "the time of the refresh; rows for which it makes a difference are looked for"
+    return Found(f"{name.lower()}()", CHANGES, how, place)
 
 
 def _join(node: exp.Join, place: int | None) -> Found:

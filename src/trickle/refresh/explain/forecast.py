@@ -46,7 +46,7 @@ def explain_refresh_mode(warehouse: Warehouse, name: TableName) -> Forecast:
     member, cut = located(warehouse, name)
     facts, choice, _ = considered(warehouse, member, cut, {}, force=False)
     stream = member.stream
-    is_weighed = facts.populated and any(source.changed for source in facts.sources.values())
+    is_weighed = facts.populated and (facts.always_refresh or any(source.changed for source in facts.sources.values()))
     if choice.action is Action.DIFFERENTIAL:
         choice = _as_it_would_turn_out(warehouse, member, cut, choice)
     if stream.status is Status.SUSPENDED:

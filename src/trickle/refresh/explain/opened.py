@@ -9,6 +9,7 @@ from trickle.catalog.records import StreamTable
 from trickle.errors import UserError
 from trickle.lake.shape import relaxed
 from trickle.lake.types import check_storable
+from trickle.operators.clock import NOW, NOW_OLD
 from trickle.refresh.compiled import Compiled
 from trickle.refresh.compiling import compile_reading, compiled_for
 from trickle.refresh.definition import Definition
@@ -21,6 +22,8 @@ from trickle.sources.lake import LakePosition
 from trickle.sql import Query, query
 from trickle.tables.reading import Reading, resolve
 from trickle.warehouse import Warehouse
+
+UNSTEADY = "it depends on chance, or a view that it reads on the clock"
 
 QUERY = TableName.of(["query"])
 """What a query is called that has no name."""
@@ -56,7 +59,8 @@ class Opened:
 
     def faces(self) -> Faces:
         """The sources as they stand, for asking Spark about trees over them."""
-        faces = Faces(self.task.warehouse.engine, is_small=True)
+        moments = {NOW: self.task.moment, NOW_OLD: self.task.moment}
+        faces = Faces(self.task.warehouse.engine, is_small=True, moments=moments)
         for source in self.member.reading.tables:
             snapshot = self.task.reading.snapshot(source)
             faces.tables[str(source.name)] = Table(snapshot, snapshot)
@@ -91,8 +95,8 @@ class Asked:
 
     @property
     def is_unsteady(self) -> bool:
-        """Whether its result depends on time or chance."""
-        return self.given.is_unsteady or any(view.is_unsteady for view in self.reading.views.values())
+        """Whether it is kept in full only because it depends on chance, or a view that it reads on the clock."""
+        return bool(self.given.volatile) or any(view.is_unsteady for view in self.reading.views.values())
 
     def compiled(self) -> Compiled:
         """Its stages; UnsupportedQuery when it cannot be kept by changes."""

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from trickle.operators import Operator, show
 from trickle.refresh.compiled import visible
 from trickle.refresh.dependencies import DEEPEST
-from trickle.refresh.explain.opened import QUERY, Asked, made_definite, read_query
+from trickle.refresh.explain.opened import QUERY, UNSTEADY, Asked, made_definite, read_query
 from trickle.refresh.explain.words import Speller, column_list, named, table_name
 from trickle.sql.build import build_tree
+from trickle.sql.clock import bind_clock
 from trickle.sql.rewrites import RULES
 from trickle.warehouse import Warehouse
 
@@ -28,7 +29,7 @@ def _texts(asked: Asked) -> Iterator[tuple[str, str]]:
     yield "query", asked.given.text
     if asked.run.text != asked.given.text:
         yield "made definite", asked.run.text
-    unsteady = ["it depends on time or chance: a stream table is kept in full only"] if asked.is_unsteady else []
+    unsteady = [f"a stream table is kept in full only: {UNSTEADY}"] if asked.is_unsteady else []
     if notices := [*unsteady, *asked.notices]:
         yield "notices", "\n".join(notices)
 
@@ -37,7 +38,7 @@ def _trees(asked: Asked) -> Iterator[tuple[str, str]]:
     """The tree as built, and after each rule that changed it."""
     tree = _built(asked)
     yield "tree", show(tree)
-    for rule in RULES:
+    for rule in (*RULES, bind_clock):
         after = rule(tree)
         if after != tree:
             yield f"after {rule.__name__}", show(after)

@@ -14,7 +14,7 @@ from trickle.errors import ParseError, TrickleError, UnsupportedError
 from trickle.refresh.compiled import Compiled
 from trickle.refresh.dependencies import DEEPEST
 from trickle.refresh.explain.constructs import CHANGES, Found, aggregate_key, constructs, offset_of
-from trickle.refresh.explain.opened import Asked, made_definite, read_query
+from trickle.refresh.explain.opened import UNSTEADY, Asked, made_definite, read_query
 from trickle.refresh.explain.words import upkeep
 from trickle.sql.canonical.parsing import root_of
 from trickle.sql.positions import locate
@@ -43,7 +43,7 @@ def validate_query(warehouse: Warehouse, text: str) -> list[Finding]:
     try:
         asked = made_definite(asked)
         if asked.is_unsteady:
-            verdict = Finding("query", RefreshMode.FULL.value, "it depends on time or chance (UNSTEADY)", None)
+            verdict = Finding("query", RefreshMode.FULL.value, f"{UNSTEADY} (UNSTEADY)", None)
         else:
             compiled = asked.compiled()
             verdict = Finding("query", RefreshMode.DIFFERENTIAL.value, _stored_in(compiled), None)

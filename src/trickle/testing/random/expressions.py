@@ -80,16 +80,7 @@ class Expressions:
         choices = self._w.choices
         match kind:
             case "int":
-                return choices.pick(
-                    (
-                        lambda: f"({self.leaf('int')} + {self.value('int', depth)})",
-                        lambda: f"({self.leaf('int')} - {self.leaf('int')})",
-                        lambda: f"({self.leaf('int')} * 2)",
-                        lambda: f"LENGTH({self.leaf('string')})",
-                        lambda: f"YEAR({self.leaf('date')})",
-                        lambda: f"ABS({self.leaf('int')})",
-                    )
-                )()
+                return self._whole_number(depth)
             case "bigint":
                 return (
                     f"({self.leaf('bigint')} {choices.pick(('+', '-'))} {self.leaf(choices.pick(('bigint', 'int')))})"
@@ -101,22 +92,37 @@ class Expressions:
                     f"({self.leaf('double')} {choices.pick(('+', '-'))} {self.leaf(choices.pick(('double', 'int')))})"
                 )
             case "string":
-                return choices.pick(
-                    (
-                        lambda: f"UPPER({self.leaf('string')})",
-                        self._joined_text,
-                        lambda: f"SUBSTRING({self.leaf('string')}, 1, 1)",
-                    )
-                )()
+                return self._text()
             case "boolean":
                 return f"({self.condition(depth)})"
             case _:
                 return f"DATE_ADD({self.leaf('date')}, {choices.below(3)})"
 
-    def _joined_text(self) -> str:
-        # DuckDB takes what is joined with a constant NULL for an integer.
-        columns = of_kind(self._columns, "string")
-        return f"CONCAT({self._w.choices.pick(columns).text}, 'b')" if columns else "'ab'"
+    def _whole_number(self, depth: int) -> str:
+        match self._w.choices.below(6):
+            case 0:
+                return f"({self.leaf('int')} + {self.value('int', depth)})"
+            case 1:
+                return f"({self.leaf('int')} - {self.leaf('int')})"
+            case 2:
+                return f"({self.leaf('int')} * 2)"
+            case 3:
+                return f"LENGTH({self.leaf('string')})"
+            case 4:
+                return f"YEAR({self.leaf('date')})"
+            case _:
+                return f"ABS({self.leaf('int')})"
+
+    def _text(self) -> str:
+        match self._w.choices.below(3):
+            case 0:
+                return f"UPPER({self.leaf('string')})"
+            case 1:
+                return f"SUBSTRING({self.leaf('string')}, 1, 1)"
+            case _:
+                # DuckDB takes what is joined with a constant NULL for an integer.
+                columns = of_kind(self._columns, "string")
+                return f"CONCAT({self._w.choices.pick(columns).text}, 'b')" if columns else "'ab'"
 
     def condition(self, depth: int = 2) -> str:
         """A condition, which may be NULL."""

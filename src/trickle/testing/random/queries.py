@@ -99,7 +99,7 @@ def _grouped(writer: Writer, relation: Relation, where: str, depth: int, kinds: 
     keys = list({key.text: key for key in keys if not _is_constant(key.text)}.values())
     by, grouping = _group_by(writer, keys)
     calls = [aggregate(writer, relation.columns) for _ in range(1 + choices.below(3))]
-    above = _expressions(writer, calls if grouping else [*keys, *calls], depth, "HAVING")
+    above = _above_groups(writer, () if grouping else keys, calls, depth)
     if kinds is None:
         outputs = [*choices.some(keys, 0, len(keys)), *calls]
         if choices.chance(25):
@@ -119,6 +119,20 @@ def _grouped(writer: Writer, relation: Relation, where: str, depth: int, kinds: 
         writer.note("HAVING")
         having = f" HAVING {above.condition(1)}"
     return Query(f"SELECT {listed} FROM {relation.text}{where}{by}{having}", columns)
+
+
+def _above_groups(writer: Writer, keys: Sequence[Column], calls: Sequence[Column], depth: int) -> Expressions:
+    """Expressions over keys and aggregates. A subquery looks at keys alone: an aggregate in it would be its own."""
+    plain = [*keys, *calls]
+    if depth == 0:
+        return Expressions(writer, plain)
+    inner = Subqueries(query, depth, "HAVING")
+    return Expressions(
+        writer,
+        plain,
+        scalar=lambda by, _, kind: inner.scalar(by, keys, kind),
+        test=lambda by, _: inner.test(by, keys),
+    )
 
 
 def _a_column(writer: Writer, relation: Relation) -> Column:

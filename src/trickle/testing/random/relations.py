@@ -1,4 +1,4 @@
-"""Random FROM clauses: tables, common table expressions, derived tables, VALUES, generators, LATERAL, and their joins."""
+"""Random FROM clauses: tables, common table expressions, derived tables, VALUES, generators, LATERAL; joined."""
 
 from __future__ import annotations
 
@@ -139,6 +139,7 @@ def _lateral(writer: Writer, left: Relation) -> Relation:
     inner = table(writer)
     condition = correlation(writer, inner.columns, left.columns)
     alias = writer.fresh("r")
+    columns: tuple[Column, ...]
     if writer.choices.chance(40):
         writer.note("LATERAL with an aggregate")
         query = f"SELECT COUNT(*) AS n, MIN({inner.columns[0].text}) AS o FROM {inner.text} WHERE {condition}"

@@ -56,4 +56,3 @@ class Subqueries:
         if writer.choices.chance(40):
             return f" WHERE {Expressions(writer, inner.columns).condition(1)}"
         return ""
-

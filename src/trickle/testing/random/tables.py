@@ -1,7 +1,7 @@
 """Random tables and what happens to them.
 
-A column's name tells its type, so that NATURAL JOIN has something to compare. Domains are small: joins match, groups have
-several rows, rows are there twice. Doubles are halves, whose sums are exact in any order.
+A column's name tells its type, so that NATURAL JOIN has something to compare. Domains are small: joins match, groups
+have several rows, rows are there twice. Doubles are halves, whose sums are exact in any order.
 """
 
 from __future__ import annotations
