@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import tempfile
 import warnings
 from collections.abc import Iterator
@@ -13,10 +12,11 @@ from typing import Any
 
 import psycopg
 import pyarrow as pa
+import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
 from bench.figures import timed
-from bench.tpch_tables import TABLES, Data, generator
+from bench.tpch_tables import TABLES, Data
 
 _KEYS = {
     "region": "r_regionkey",
@@ -38,7 +38,6 @@ _INDEXES = (
     "nation (n_regionkey)",
 )
 _SETTINGS = {"work_mem": "'256MB'", "maintenance_work_mem": "'512MB'", "statement_timeout": "'5min'"}
-_BLOCK = 1 << 20
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -84,15 +83,14 @@ def _load(connection: Connection, data: Data) -> None:
 
 
 def _copy(connection: Connection, data: Data, table: str) -> None:
-    """From the generator's output, which is the same as that in Parquet."""
-    wanted = [generator(), "csv", "--scale-factor", f"{data.scale:g}", "--tables", table, "--stdout", "--quiet"]
-    with subprocess.Popen(wanted, stdout=subprocess.PIPE) as made, connection.cursor() as cursor:
-        assert made.stdout is not None
-        with cursor.copy(f"COPY {table} FROM STDIN (FORMAT csv, HEADER true)".encode()) as copy:
-            while block := made.stdout.read(_BLOCK):
-                copy.write(block)
-    if made.returncode:
-        raise SystemExit(f"tpchgen-cli failed with {made.returncode}")
+    """From the Parquet file, as CSV."""
+    file = pq.ParquetFile(data.file(table))
+    plain = pa.schema([(f.name, pa.string() if _type(f.type) == "text" else f.type) for f in file.schema_arrow])
+    with connection.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN (FORMAT csv)".encode()) as copy:
+        for batch in file.iter_batches():
+            text = pa.BufferOutputStream()
+            pacsv.write_csv(batch.cast(plain), text, pacsv.WriteOptions(include_header=False))
+            copy.write(text.getvalue().to_pybytes())
 
 
 def _type(kind: pa.DataType) -> str:

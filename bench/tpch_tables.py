@@ -53,17 +53,13 @@ def generated(scale: float, cache: Path) -> Data:
         cache.mkdir(parents=True, exist_ok=True)
         # Under another name first: a run that was interrupted must not leave half of the tables.
         unfinished = Path(tempfile.mkdtemp(dir=cache))
-        generate("parquet", scale, "--output-dir", str(unfinished))
+        wanted = [_generator(), "parquet", "--scale-factor", f"{scale:g}", "--quiet", "--output-dir", str(unfinished)]
+        subprocess.run(wanted, check=True)
         unfinished.rename(folder)
     return Data(folder, scale)
 
 
-def generate(format_: str, scale: float, *arguments: str) -> None:
-    """Run the generator to its end."""
-    subprocess.run([generator(), format_, "--scale-factor", f"{scale:g}", "--quiet", *arguments], check=True)
-
-
-def generator() -> str:
+def _generator() -> str:
     """The program that generates the tables, beside this Python or on the path."""
     beside = Path(sys.executable).parent / "tpchgen-cli"
     found = str(beside) if beside.exists() else shutil.which("tpchgen-cli")

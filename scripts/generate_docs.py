@@ -35,11 +35,11 @@ How Trickle keeps what a query may hold. The tables of the examples, and how eac
 | by changes | a refresh costs what changed: changed rows, and the rows that they meet |
 | by changes; a group is read again when it must be | some changes make a group be aggregated again from its rows |
 | by changes; changed groups are read again | a group with a changed row is aggregated again, others are not read |
-| by changes, which read the input whole | a change is computed, from all rows of the input; a notice says so |
+| by changes, which read the input whole | a change is computed and applied, but from all rows of the input |
 | in full only | AUTO keeps it by full refreshes and says so at creation; DIFFERENTIAL refuses it |
 | refused | no stream table can have it, whatever its refresh mode |
 
-A construct marked with *settled* is given a canonical order first, in every refresh mode, with a notice at creation
+A construct marked with *settled* is made definite first, in every refresh mode, with a notice at creation
 ([canonical orders](differential.md#canonical-orders)).
 """
 

@@ -283,7 +283,7 @@ graphs = st.fixed_dictionaries(
 
 
 @pytest.mark.parametrize("name", QUERIES)
-@settings(max_examples=25)
+@settings(max_examples=8)
 @given(states=st.lists(graphs, min_size=2, max_size=4), data=st.data())
 def test_any_graph_after_any_change(duck, name, states, data):
     first, *others = states

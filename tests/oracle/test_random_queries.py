@@ -11,12 +11,9 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, note, settings
-from hypothesis import strategies as st
 
 from tests.oracle.conftest import COVERED
 from tests.oracle.expected import CONSTRUCTS, REFUSED
@@ -24,50 +21,44 @@ from trickle.errors import UnsupportedQuery
 from trickle.testing.keeping import Bench
 from trickle.testing.random.cases import Case, case, played
 from trickle.testing.random.choices import Choices
+from trickle.testing.random.shrink import shrunk
 
 FOUND = Path(__file__).parent / "found"
 QUERIES = 270
 BATCHES = 12
-
-
-@st.composite
-def cases(draw):
-    numbers = {}
-
-    def below(bound: int) -> int:
-        if bound not in numbers:
-            numbers[bound] = st.integers(0, bound - 1)
-        return int(draw(numbers[bound]))
-
-    return case(Choices(below), BATCHES)
+SECONDS_TO_SHRINK = 120
 
 
 @dataclass
 class Tally:
-    """What was tried, and the case that failed last: at the end that is the smallest one."""
+    """What was tried."""
 
     batches: int = 0
     changing: int = 0
     constructs: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
-    failed: Case | None = None
 
-    def play(self, bench: Bench, given: Case) -> None:
+    def try_one(self, bench: Bench, choices: Choices) -> None:
+        """Keep a query through its batches. A failure is made small and written down."""
+        given = case(choices, BATCHES)
         try:
-            changed = played(bench, given)
-        except UnsupportedQuery as error:
-            reason = next((reason for message, reason in REFUSED.items() if message in str(error)), None)
-            if reason is None:
-                self.failed = given
-                raise
-            self.refused[reason] += 1
-            return
-        except Exception:
-            self.failed = given
-            raise
+            changed = self._played(bench, given)
+        except Exception as error:
+            small = _small(bench, choices, error)
+            raise AssertionError(f"{_save(small)} says:\n{small.written()}") from error
         self.batches += len(changed)
         self.changing += sum(map(bool, changed))
         self.constructs.update({construct: len(changed) for construct in given.noted})
+
+    def _played(self, bench: Bench, given: Case) -> list[int]:
+        try:
+            return played(bench, given)
+        except UnsupportedQuery as error:
+            reason = next((reason for message, reason in REFUSED.items() if message in str(error)), None)
+            if reason is None:
+                raise
+            self.refused[reason] += 1
+            return []
 
     def __str__(self) -> str:
         lines = [f"{self.batches} cases, {self.changing / max(self.batches, 1):.0%} with a change of the result"]
@@ -76,25 +67,22 @@ class Tally:
         return "\n".join(lines)
 
 
-@pytest.mark.timeout(1800)
-def test_random_queries(bench, record_property):
+@pytest.fixture
+def seed(pytestconfig) -> int:
+    """The seed of the run, which its header shows."""
+    return int(pytestconfig.getoption("hypothesis_seed"))
+
+
+@pytest.mark.timeout(900)
+def test_random_queries(bench, seed, record_property):
     tally = Tally()
-
-    @settings(max_examples=QUERIES, suppress_health_check=list(HealthCheck))
-    @given(cases())
-    def run(given: Case) -> None:
-        note(given.written())
-        tally.play(bench, given)
-
     try:
-        run()
+        for number in range(QUERIES):
+            tally.try_one(bench, Choices.seeded(seed * QUERIES + number))
         for construct in sorted(CONSTRUCTS - set(tally.constructs)):
-            for missing in _with(construct):
-                tally.play(bench, missing)
+            tally.try_one(bench, _leading_to(construct))
     finally:
         record_property(COVERED, str(tally))
-        if tally.failed is not None:
-            _save(tally.failed)
     assert tally.batches >= 3000
     assert tally.changing * 2 >= tally.batches
     assert sorted(CONSTRUCTS - set(tally.constructs)) == []
@@ -116,13 +104,29 @@ def test_a_case_survives_its_file():
     )
 
 
-def _with(construct: str) -> list[Case]:
-    """Two cases that have a construct: what chance has left out is tried all the same."""
-    found = (case(Choices.seeded(seed), BATCHES) for seed in range(100_000))
-    return list(islice((given for given in found if construct in given.noted), 2))
+def _leading_to(construct: str) -> Choices:
+    """What chance has left out is tried all the same."""
+    for seed in range(100_000):
+        if construct in case(Choices.seeded(seed), BATCHES).noted:
+            return Choices.seeded(seed)
+    raise AssertionError(f"no query has {construct}")
 
 
-def _save(failed: Case) -> None:
+def _small(bench: Bench, choices: Choices, error: Exception) -> Case:
+    def fails(fewer: Choices) -> bool:
+        try:
+            played(bench, case(fewer, BATCHES))
+        except type(error):
+            return True
+        except Exception:  # noqa: BLE001 - another failure is another case
+            return False
+        return False
+
+    return case(Choices.replayed(shrunk(choices.made, fails, SECONDS_TO_SHRINK)), BATCHES)
+
+
+def _save(failed: Case) -> str:
     FOUND.mkdir(exist_ok=True)
-    name = hashlib.sha256(failed.written().encode()).hexdigest()[:10]
-    (FOUND / f"{name}.case").write_text(failed.written(), encoding="utf-8")
+    path = FOUND / f"{hashlib.sha256(failed.written().encode()).hexdigest()[:10]}.case"
+    path.write_text(failed.written(), encoding="utf-8")
+    return str(path)

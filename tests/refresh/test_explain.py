@@ -5,10 +5,18 @@ from __future__ import annotations
 import pytest
 
 from tests.scenarios.story import listed, refreshed
+from trickle.algebra.names import TableName
 from trickle.api import Trickle
+from trickle.delta.plan import OWN
+from trickle.delta.stages import split
 from trickle.errors import InvalidOption, ParseError, UnsupportedQuery, UserError
+from trickle.operators import Step
 from trickle.refresh.explain.constructs import CHANGES, WHOLE, constructs
+from trickle.refresh.explain.parts import parts_of
+from trickle.sql.build import build_tree
 from trickle.sql.canonical.parsing import root_of
+from trickle.sql.lower import lower
+from trickle.sql.rewrites import rewrite
 
 TOTALS = """
 SELECT upper(customer) AS who, sum(amount) AS total, avg(weight) AS heavy, max(amount) AS most, count(*) AS n
@@ -72,6 +80,20 @@ def test_set_operations_orders_and_recursion_are_told_apart() -> None:
 def test_the_clock_is_followed_in_conditions_and_changes_every_row_in_columns() -> None:
     found = kinds("SELECT current_date() AS d FROM t WHERE at > now() - INTERVAL 7 DAYS")
     assert found == [("current_date()", WHOLE), ("now()", CHANGES)]
+
+
+def test_a_recursion_is_told_in_parts_that_are_statements() -> None:
+    text = """
+        WITH RECURSIVE r AS (SELECT a, b FROM edges UNION ALL SELECT r.a, e.b FROM r JOIN edges e ON r.b = e.a)
+        SELECT a, b FROM r
+    """
+    tree = rewrite(build_tree(text, {TableName.of(["edges"]): {"a": "int", "b": "int"}}))
+    (stage,) = split(tree, lambda _: (), OWN)
+    parts = parts_of(stage.keeping.change())
+    assert [part.title for part in parts] == ["recursion 1, start", "recursion 1, each round", "change"]
+    statements = [lower(part.tree, lambda leaf: leaf.name if isinstance(leaf, Step) else leaf.table) for part in parts]
+    assert "`recursion 1, round before`" in statements[1]
+    assert "`recursion 1`" in statements[2]
 
 
 def test_a_stream_table_tells_how_it_is_kept(shop: Trickle) -> None:
@@ -156,18 +178,6 @@ def test_the_plan_of_the_change_in_three_forms_without_a_job(shop: Trickle) -> N
     assert "FileScan parquet" in "\n".join(spark)
     with pytest.raises(InvalidOption, match="no format 'xml'"):
         shop.explain_delta("cities", "xml")
-
-
-def test_a_recursion_is_told_in_parts(shop: Trickle) -> None:
-    shop.sql("CREATE TABLE edges (a INT, b INT); INSERT INTO edges VALUES (1, 2), (2, 3)")
-    query = "WITH RECURSIVE r AS (SELECT a, b FROM edges UNION ALL SELECT r.a, e.b FROM r JOIN edges e ON r.b = e.a) "
-    shop.create_stream_table("reach", query + "SELECT a, b FROM r")
-    with shop.warehouse.engine.count_jobs() as count:
-        sql, spark = shop.explain_delta("reach", "sql"), shop.explain_delta("reach", "spark")
-        shop.list_auxiliary_columns("reach")
-    assert count.jobs == 0
-    assert "  recursion 1, each round:" in sql
-    assert "  recursion 1, each round:" in spark
 
 
 def test_a_query_is_followed_from_its_text_to_its_stages(shop: Trickle) -> None:

@@ -36,6 +36,7 @@ from trickle.operators import (
     show,
     walk,
 )
+from trickle.operators.clock import NOW
 from trickle.sql.rewrites.copy import renamed_tree
 
 STATE = "__trickle_state_"
@@ -194,6 +195,8 @@ def unrestricted(stage: Stage) -> tuple[str, ...]:
                 found.append("a window function without PARTITION BY")
             case TopK() if not (isinstance(node.input, Scan) and node.input.table.startswith(STATE)):
                 found.append("ORDER BY with OFFSET and without LIMIT")
+            case Project() if NOW in node.used:
+                found.append("a value that depends on the time")
             case _:
                 pass
     return tuple(dict.fromkeys(found))

@@ -40,7 +40,10 @@ TABLES: Mapping[TableName, Mapping[str, str]] = {
     TableName.of(["archive"]): {"id": "bigint", "customer": "bigint", "amount": "decimal(12,2)"},
     TableName.of(["edges"]): {"src": "bigint", "dst": "bigint"},
 }
-VIEWS: Mapping[TableName, str] = {TableName.of(["paid_orders"]): "SELECT id, customer FROM orders WHERE paid"}
+VIEWS: Mapping[TableName, str] = {
+    TableName.of(["paid_orders"]): "SELECT id, customer FROM orders WHERE paid",
+    TableName.of(["recent_orders"]): "SELECT id FROM orders WHERE placed > current_date()",
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +56,7 @@ class Row:
     operators: tuple[str, ...] = ()
     notes: str = ""
     settled: bool = False
-    """Whether the query is given a canonical order first, with a notice."""
+    """Whether the query is made definite first, with a notice (``sql/canonical``)."""
     error: str = ""
     """For what is not kept by changes: a part of the message."""
 
@@ -71,6 +74,7 @@ _BY = "FROM orders GROUP BY customer"
 _OC = "FROM orders o JOIN customers c"
 _C = Kept.CHANGES
 _IF_SPARK = "where Spark's own grammar has it, as Spark reads the query too"
+_ON_SPARK = "the page of the rule says what Spark runs of it"
 
 ROWWISE = Section(
     "Rows",
@@ -165,18 +169,20 @@ SUBQUERIES = Section(
             ("semi-join",),
         ),
         Row(
-            "ANY, SOME (SELECT ...)",
-            "SELECT id FROM orders WHERE amount > ANY (SELECT amount FROM archive)",
-            _C,
-            ("semi-join",),
-            _IF_SPARK,
+            "ANY, SOME, ALL (SELECT ...)",
+            f"SELECT id {_O} WHERE amount >= ALL (SELECT amount FROM archive)",
+            Kept.SOMETIMES,
+            ("inner-join", "aggregate"),
+            "written with aggregates of the subquery; right for NULL",
+            settled=True,
         ),
         Row(
-            "ALL (SELECT ...)",
-            "SELECT id FROM orders WHERE amount >= ALL (SELECT amount FROM archive)",
+            "= ANY (SELECT ...)",
+            f"SELECT id {_O} WHERE customer = ANY (SELECT id FROM customers)",
             _C,
             ("semi-join",),
-            f"{_IF_SPARK}; right for NULL",
+            "written with IN",
+            settled=True,
         ),
         Row(
             "under OR, in CASE",
@@ -402,7 +408,7 @@ WINDOWS = Section(
             " SELECT r.a, e.dst FROM r JOIN edges e ON r.b = e.src) SELECT a, b FROM r",
             _C,
             ("recursion",),
-            "deleted and derived again, then extended",
+            f"deleted and derived again, then extended; {_ON_SPARK}",
         ),
         Row(
             "WITH RECURSIVE ... UNION ALL",
@@ -410,26 +416,49 @@ WINDOWS = Section(
             " SELECT e.dst FROM r JOIN edges e ON r.a = e.src) SELECT a FROM r",
             Kept.WHOLE,
             ("recursion",),
+            _ON_SPARK,
         ),
         Row(
             "WITH RECURSIVE, aggregate in the step",
             "WITH RECURSIVE r(a) AS (SELECT src FROM edges UNION SELECT max(a) + 1 FROM r WHERE a < 9) SELECT a FROM r",
             Kept.WHOLE,
             ("recursion",),
+            _ON_SPARK,
         ),
     ),
 )
 
 _TOO_DEEP = "SELECT " + "(" * 70 + "id" + ")" * 70 + " FROM orders"
+CLOCK = Section(
+    "The clock",
+    (
+        Row(
+            "in WHERE, HAVING, ON of an inner join",
+            f"SELECT id {_O} WHERE placed > current_timestamp() - INTERVAL 1 DAY",
+            _C,
+            ("filter",),
+            "bound to the time of the refresh; rows that come and go by time alone are part of the change",
+        ),
+        Row(
+            "in the SELECT list, in aggregates",
+            f"SELECT id, current_date() AS today {_O}",
+            Kept.WHOLE,
+            ("project",),
+            "bound to the time of the refresh",
+        ),
+    ),
+)
+
 REFUSED = Section(
     "Not kept by changes, or not at all",
     (
         Row("rand(), uuid(), and other functions of chance", f"SELECT id, rand() AS r {_O}", Kept.FULL, error="chance"),
+        Row("a view that reads the clock", "SELECT id FROM recent_orders", Kept.FULL, error="clock"),
         Row(
-            "current_timestamp, current_date, now()",
-            f"SELECT id {_O} WHERE placed > current_timestamp() - INTERVAL 1 DAY",
+            "the clock in other places",
+            f"SELECT id, max(current_date()) OVER (PARTITION BY customer) AS d {_O}",
             Kept.FULL,
-            error="time",
+            error="the clock is read in a place where its changes are not followed",
         ),
         Row("PIVOT, UNPIVOT", f"SELECT * {_O} PIVOT (count(id) FOR paid IN (true, false))", Kept.FULL, error="PIVOT"),
         Row("* REPLACE", "SELECT * REPLACE (1 AS id) FROM edges", Kept.FULL, error="REPLACE"),
@@ -441,4 +470,4 @@ REFUSED = Section(
     ),
 )
 
-SECTIONS = (ROWWISE, JOINS, SUBQUERIES, GROUPED, AGGREGATES, WINDOWS, REFUSED)
+SECTIONS = (ROWWISE, JOINS, SUBQUERIES, GROUPED, AGGREGATES, WINDOWS, CLOCK, REFUSED)

@@ -20,6 +20,7 @@ from trickle.errors import (
     UnknownColumn,
     UnsupportedError,
     UnsupportedQuery,
+    UserError,
     WrongKind,
 )
 from trickle.lake.create import create
@@ -270,9 +271,13 @@ def _analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMo
     for view in reading.views.values():
         _refuse_unsteady(view)
     reading = reading.for_columns()
-    frame = reading.bind(text)
+    try:
+        canonical, notices = _settled(text, reading, mode)
+    except UserError:
+        _ = reading.bind(text)  # Spark's words come first.
+        raise
+    frame = reading.bind(text if canonical is None else query(canonical, max_depth=DEEPEST))
     check_columns(frame.columns)
-    canonical, notices = _settled(text, reading, mode)
     return Analysed(reading, relaxed(frame.schema), canonical, notices)
 
 
@@ -289,19 +294,24 @@ def _settled(text: Query, reading: Reading, mode: RefreshMode) -> tuple[str | No
         )
     try:
         found = settled(text.text, reading)
-        run = text if found.text == text.text else query(found.text, max_depth=DEEPEST)
-        if mode is not RefreshMode.FULL and not unsteady:
-            compiled = compile_reading(run, with_settled_views(reading))
-            notices += [f"{part} reads its input whole at every refresh" for part in compiled.unrestricted]
-        elif mode is RefreshMode.AUTO:
-            notices.append("it is kept in full only (UNSTEADY): the query depends on chance")
     except UnsupportedError as error:
         if mode is RefreshMode.DIFFERENTIAL:
             raise
-        if mode is RefreshMode.AUTO:
+        return None, (*notices, f"it is kept in full only (UNSUPPORTED): {error.message}")
+    definite = None if found.text == text.text else found.text
+    notices += found.notices
+    if mode is RefreshMode.AUTO and unsteady:
+        notices.append("it is kept in full only (UNSTEADY): the query depends on chance")
+    elif mode is not RefreshMode.FULL:
+        run = text if definite is None else query(definite, max_depth=DEEPEST)
+        try:
+            compiled = compile_reading(run, with_settled_views(reading))
+            notices += [f"{part} reads its input whole at every refresh" for part in compiled.unrestricted]
+        except UnsupportedError as error:
+            if mode is RefreshMode.DIFFERENTIAL:
+                raise
             notices.append(f"it is kept in full only (UNSUPPORTED): {error.message}")
-        return None, tuple(notices)
-    return (None if found.text == text.text else found.text), (*notices, *found.notices)
+    return definite, tuple(notices)
 
 
 def _tell(name: TableName, notices: Sequence[str]) -> None:

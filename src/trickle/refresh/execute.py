@@ -141,7 +141,7 @@ def considered(
 ) -> tuple[Facts, Choice, dict[int, LakePosition]]:
     """What is known before a refresh, what it would do, and the frontier that it would reach."""
     facts, frontier = facts_of(warehouse, member, cut, staged, force=force)
-    if facts.populated and (facts.always_refresh or any(source.changed for source in facts.sources.values())):
+    if not facts.populated or facts.always_refresh or any(source.changed for source in facts.sources.values()):
         facts = weighed(warehouse, member, facts, _snapshots(warehouse, member, frontier, staged))
     return facts, choose(facts), frontier
 

@@ -207,7 +207,7 @@ def weighed(warehouse: Warehouse, member: Member, facts: Facts, sources: Mapping
 def _sample(record: RefreshRecord) -> Sample | None:
     changed, total = record.details.get("changed_rows"), record.details.get("source_rows")
     done = record.status is Outcome.COMPLETED and record.duration_ms is not None
-    if not done or not isinstance(total, int) or record.action not in (Action.FULL, Action.DIFFERENTIAL):
+    if not done or not isinstance(total, int) or not total or record.action not in (Action.FULL, Action.DIFFERENTIAL):
         return None
     by_changes = record.action is Action.DIFFERENTIAL
     if by_changes and not isinstance(changed, int):

@@ -6,7 +6,7 @@
 Class: non-linear. Reads both states of the input, restricted to the groups that changed. Right for every aggregate
 function, as a group whose key is not in K has the same rows before and after. Without keys there is one group, and
 nothing to restrict to: both states are read whole (``is_unrestricted``). The quick rule for aggregates whose result is
-kept in a table is in ``delta/maintain.py``.
+kept in a table is in ``delta/groups.py``.
 """
 
 from __future__ import annotations

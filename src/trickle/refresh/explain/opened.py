@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from trickle.algebra.names import TableName, check_columns
 from trickle.catalog.records import StreamTable
-from trickle.errors import UserError
+from trickle.errors import UnsupportedError, UserError
 from trickle.lake.shape import relaxed
 from trickle.lake.types import check_storable
 from trickle.operators.clock import NOW, NOW_OLD
@@ -92,6 +92,8 @@ class Asked:
     notices: tuple[str, ...]
     reading: Reading
     columns: tuple[str, ...]
+    refused: UnsupportedError | None
+    """Why it cannot be made definite, if so."""
 
     @property
     def is_unsteady(self) -> bool:
@@ -100,6 +102,8 @@ class Asked:
 
     def compiled(self) -> Compiled:
         """Its stages; UnsupportedQuery when it cannot be kept by changes."""
+        if self.refused is not None:
+            raise self.refused
         return compile_reading(self.run, self.reading)
 
 
@@ -111,14 +115,20 @@ def read_query(warehouse: Warehouse, text: str) -> Asked:
     for view in reading.views.values():
         Definition.of(warehouse, QUERY, view.text, {})
     reading = reading.for_columns()
-    frame = reading.bind(given)
+    run, notices, refused = _definite(given, reading)
+    frame = reading.bind(run)
     check_columns(frame.columns)
     check_storable(relaxed(frame.schema))
-    return Asked(given, given, (), reading, tuple(frame.columns))
+    return Asked(given, run, notices, with_settled_views(reading), tuple(frame.columns), refused)
 
 
-def made_definite(asked: Asked) -> Asked:
-    """The query with one result where SQL leaves it open; UnsupportedQuery where none can be written down."""
-    found = settled(asked.given.text, asked.reading)
-    run = asked.given if found.text == asked.given.text else query(found.text, max_depth=DEEPEST)
-    return replace(asked, run=run, notices=found.notices, reading=with_settled_views(asked.reading))
+def _definite(given: Query, reading: Reading) -> tuple[Query, tuple[str, ...], UnsupportedError | None]:
+    """The query with one result where SQL leaves it open, and what was done to it; or why there is none."""
+    try:
+        found = settled(given.text, reading)
+    except UnsupportedError as error:
+        return given, (), error
+    except UserError:
+        reading.bind(given)  # Spark's words come first.
+        raise
+    return given if found.text == given.text else query(found.text, max_depth=DEEPEST), found.notices, None

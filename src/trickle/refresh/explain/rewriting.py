@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
+from trickle.delta.stages import Stage
 from trickle.operators import Operator, show
 from trickle.refresh.compiled import visible
 from trickle.refresh.dependencies import DEEPEST
-from trickle.refresh.explain.opened import QUERY, UNSTEADY, Asked, made_definite, read_query
+from trickle.refresh.explain.opened import QUERY, UNSTEADY, Asked, read_query
 from trickle.refresh.explain.words import Speller, column_list, named, table_name
 from trickle.sql.build import build_tree
 from trickle.sql.clock import bind_clock
@@ -17,9 +18,10 @@ from trickle.warehouse import Warehouse
 
 def explain_query_rewrite(warehouse: Warehouse, text: str) -> list[str]:
     """What becomes of a query, line by line. UnsupportedQuery when it cannot be kept by changes."""
-    asked = made_definite(read_query(warehouse, text))
+    asked = read_query(warehouse, text)
+    stages = asked.compiled().stages
     lines: list[str] = []
-    for title, body in [*_texts(asked), *_trees(asked), *_stages(asked)]:
+    for title, body in [*_texts(asked), *_trees(asked), *_stages(stages)]:
         lines.append(f"{title}:")
         lines += [f"  {line}" for line in body.splitlines()]
     return lines
@@ -56,8 +58,7 @@ def _built(asked: Asked) -> Operator:
     )
 
 
-def _stages(asked: Asked) -> Iterator[tuple[str, str]]:
-    stages = asked.compiled().stages
+def _stages(stages: Sequence[Stage]) -> Iterator[tuple[str, str]]:
     speller = Speller(stages)
     for number, stage in enumerate(stages, 1):
         reads = ", ".join(table_name(table, str(QUERY)) for table in sorted(stage.reads)) or "no table"

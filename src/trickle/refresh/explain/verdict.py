@@ -14,7 +14,7 @@ from trickle.errors import ParseError, TrickleError, UnsupportedError
 from trickle.refresh.compiled import Compiled
 from trickle.refresh.dependencies import DEEPEST
 from trickle.refresh.explain.constructs import CHANGES, Found, aggregate_key, constructs, offset_of
-from trickle.refresh.explain.opened import UNSTEADY, Asked, made_definite, read_query
+from trickle.refresh.explain.opened import UNSTEADY, Asked, read_query
 from trickle.refresh.explain.words import upkeep
 from trickle.sql.canonical.parsing import root_of
 from trickle.sql.positions import locate
@@ -41,7 +41,6 @@ def validate_query(warehouse: Warehouse, text: str) -> list[Finding]:
     asked = read_query(warehouse, text)
     compiled: Compiled | None = None
     try:
-        asked = made_definite(asked)
         if asked.is_unsteady:
             verdict = Finding("query", RefreshMode.FULL.value, f"{UNSTEADY} (UNSTEADY)", None)
         else:

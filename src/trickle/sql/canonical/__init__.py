@@ -1,6 +1,7 @@
 """Queries whose result SQL leaves open get one result: the same in full and differential refresh, and for the oracle.
 
 The rules are in ``aggregates``, ``windows`` and ``limits``. Every one picks a result that the query could have had.
+What Spark has no words for, ``quantifiers`` says in others.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from trickle.sql.canonical.aggregates import settle_aggregates
 from trickle.sql.canonical.columns import Columns, Schemas
 from trickle.sql.canonical.limits import settle_limit
 from trickle.sql.canonical.parsing import root_of, written
+from trickle.sql.canonical.quantifiers import settle_quantifiers
 from trickle.sql.canonical.windows import settle_windows
 from trickle.sql.depth import room_to_recurse
 from trickle.sql.query import DEFAULT_MAX_DEPTH
@@ -50,7 +52,8 @@ def canonical(
     """
     with room_to_recurse():
         root = root_of(text, max_depth)
-        notices = tuple(dict.fromkeys(_settle(root, Columns(schemas, views or {}, max_depth))))
+        quantified = list(settle_quantifiers(root))
+        notices = tuple(dict.fromkeys((*quantified, *_settle(root, Columns(schemas, views or {}, max_depth)))))
         return Canonical(written(root), notices) if notices else Canonical(text)
 
 

@@ -1,4 +1,4 @@
-"""Where the randomness comes from: whole numbers below a bound, from Hypothesis or from a seed."""
+"""Where the randomness comes from: whole numbers below a bound, from a seed or from a list."""
 
 from __future__ import annotations
 
@@ -14,15 +14,26 @@ class Choices:
 
     def __init__(self, below: Callable[[int], int]) -> None:
         self._below = below
+        self.made: list[int] = []
 
     @classmethod
     def seeded(cls, seed: int) -> Choices:
         """Choices that are the same for the same seed."""
         return cls(random.Random(seed).randrange)  # noqa: S311 - no secret
 
+    @classmethod
+    def replayed(cls, numbers: Sequence[int]) -> Choices:
+        """The choices that were made, and the simplest beyond them."""
+        left = iter(numbers)
+        return cls(lambda bound: min(next(left, 0), bound - 1))
+
     def below(self, bound: int) -> int:
         """A number from 0 to bound - 1."""
-        return self._below(bound) if bound > 1 else 0
+        if bound <= 1:
+            return 0
+        number = self._below(bound)
+        self.made.append(number)
+        return number
 
     def chance(self, percent: int) -> bool:
         """Yes in so many of a hundred cases."""

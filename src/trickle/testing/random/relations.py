@@ -30,7 +30,7 @@ def from_clause(writer: Writer, depth: int, query: QueryOf, most: int = 2) -> Re
     """One to three relations, joined."""
     left = source(writer, depth, query)
     for _ in range(writer.choices.weighted(((0, 45), (1, 35), (2, 20)))):
-        if most == 0 or " LATERAL VIEW " in left.text:
+        if most == 0 or " LATERAL VIEW " in left.text or not writer.takes_part():
             break
         most -= 1
         left = _joined(writer, left, depth, query)
@@ -44,7 +44,7 @@ def source(writer: Writer, depth: int, query: QueryOf) -> Relation:
         name = choices.pick(list(writer.ctes))
         alias = writer.fresh("r")
         return Relation(f"{name} {alias}", qualified(alias, writer.ctes[name]))
-    if depth > 0 and choices.chance(35):
+    if depth > 0 and choices.chance(35) and writer.takes_part():
         return derived(writer, query(writer, depth - 1))
     if choices.chance(3):
         return _values(writer)

@@ -9,6 +9,7 @@ from trickle.testing.random.choices import Choices
 from trickle.testing.random.tables import Schemas
 
 KINDS = ("int", "bigint", "decimal", "double", "string", "boolean", "date")
+_MOST_RELATIONS = 9
 NUMBERS = ("int", "bigint", "decimal", "double")
 
 
@@ -47,11 +48,17 @@ class Writer:
     used: dict[str, None] = field(default_factory=dict)
     """The tables that the query reads, in the order in which they came up."""
     _names: int = 0
+    _relations: int = 0
 
     def fresh(self, prefix: str) -> str:
         """A name that was not used yet."""
         self._names += 1
         return f"{prefix}{self._names}"
+
+    def takes_part(self) -> bool:
+        """Whether one more relation may come; a query does not grow without end."""
+        self._relations += 1
+        return self._relations <= _MOST_RELATIONS
 
     def note(self, construct: str) -> None:
         self.noted.add(construct)

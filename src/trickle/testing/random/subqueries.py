@@ -47,7 +47,7 @@ class Subqueries:
         return f"(SELECT {found} FROM {inner.text}{where})"
 
     def _inner(self, writer: Writer) -> Relation:
-        return from_clause(writer, max(0, self.depth - 1), self.query, most=1)
+        return from_clause(writer, max(0, self.depth - 1) if writer.takes_part() else 0, self.query, most=1)
 
     def _where(self, writer: Writer, inner: Relation, outer: Sequence[Column], *, always: bool) -> str:
         if always and outer:
