@@ -93,6 +93,16 @@ def refreshed(t: Trickle, name: str) -> Refreshed:
     )
 
 
+def rotated(turn: int) -> Sequence[str]:
+    """The modes, each first in its turn: who comes first finds files cold, and plans of the same shape not compiled.
+
+    >>> rotated(4)
+    ('DIFFERENTIAL', 'AUTO', 'FULL')
+    """
+    first = turn % len(MODES)
+    return MODES[first:] + MODES[:first]
+
+
 def failure(error: TrickleError) -> str:
     """What went wrong, in one line: the other figures of a long run are worth having."""
     return f"{type(error).__name__}: {error.message}"

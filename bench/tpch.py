@@ -4,16 +4,16 @@ them is refreshed. Of the orders that change, with all their lines, 70 % are new
 largest), 15 % are updated and 15 % deleted; these are a contiguous range of recent keys plus some random ones (one in
 20, at most 20). A few rows of customer, part, partsupp and supplier change in the same refresh. Files and rows read
 are what Spark tells about its scans; files rewritten are those that the refresh took out of the table and out of its
-inner tables. Before each size of change, a change set of that size is refreshed by changes and not counted, as plans
-are compiled then; FULL has computed its query when it was made. Figures of several modes stand in the order FULL /
-DIFFERENTIAL / AUTO.
+inner tables. Before each size of change, all modes refresh a change set of that size that is not counted, as plans are
+compiled then; which mode comes first alternates from query to query. Figures of several modes stand in the order
+FULL / DIFFERENTIAL / AUTO.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench.beside import AUTO, DIFFERENTIAL, FULL, MODES, Beside, Refreshed, failure, refreshed
+from bench.beside import AUTO, DIFFERENTIAL, FULL, MODES, Beside, Refreshed, failure, refreshed, rotated
 from bench.figures import Claim, Line, Note, geometric_mean, timed
 from bench.show import milliseconds
 from bench.sizes import Sizes
@@ -74,7 +74,7 @@ def _warm(
     took, _ = timed(apply, t, data, changes.next(share))
     yield Note(f"{_percent(share)}, warm-up: changes applied in {milliseconds(took)}")
     for query in queries:
-        runs = {mode: [_one(t, query, mode, broken)] for mode in (DIFFERENTIAL, AUTO)}
+        runs = {mode: [_one(t, query, mode, broken)] for mode in MODES}
         yield Note(f"warm-up, {_said(query, runs)}")
 
 
@@ -92,9 +92,8 @@ def _measure(
         change = changes.next(share)
         took, _ = timed(apply, t, data, change)
         yield Note(f"{_percent(share)}: {change.orders:,} orders and their lines changed, in {milliseconds(took)}")
-        for query in queries:
-            # Whoever comes first finds the files of the sources cold: each in its turn.
-            for mode in _rotated(round_):
+        for turn, query in enumerate(queries, start=round_):
+            for mode in rotated(turn):
                 runs[query][mode].append(_one(t, query, mode, broken))
             yield Note(_said(query, runs[query]))
     group = f"SF {data.scale:g}, {_percent(share)} of orders and lineitem changed"
@@ -106,11 +105,6 @@ def _measure(
 def _one(t: Trickle, query: str, mode: str, broken: dict[str, str]) -> Refreshed:
     name = _name(query, mode)
     return Refreshed(None, error=broken[name]) if name in broken else refreshed(t, name)
-
-
-def _rotated(round_: int) -> Sequence[str]:
-    turn = round_ % len(MODES)
-    return MODES[turn:] + MODES[:turn]
 
 
 def _said(query: str, runs: dict[str, list[Refreshed]]) -> str:

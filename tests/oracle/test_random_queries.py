@@ -24,7 +24,7 @@ from trickle.testing.random.choices import Choices
 from trickle.testing.random.shrink import shrunk
 
 FOUND = Path(__file__).parent / "found"
-QUERIES = 270
+QUERIES = 252
 BATCHES = 12
 SECONDS_TO_SHRINK = 120
 
@@ -52,7 +52,7 @@ class Tally:
 
     def _played(self, bench: Bench, given: Case) -> list[int]:
         try:
-            return played(bench, given)
+            return played(bench, given, thorough_every=3)
         except UnsupportedQuery as error:
             reason = next((reason for message, reason in REFUSED.items() if message in str(error)), None)
             if reason is None:

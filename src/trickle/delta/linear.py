@@ -84,7 +84,10 @@ def _linear(tree: Operator, name: str, *, as_set: bool) -> Operator | Nonlinear:
         case UnionAll():
             parts = []
             for part in tree.parts:
-                made = _linear(part, name, as_set=as_set) if refers(part, name) else _constant_part()
+                if not refers(part, name):
+                    # It would make rows of nothing, once there is anything.
+                    return Nonlinear("a part that does not refer to it")
+                made = _linear(part, name, as_set=as_set)
                 if isinstance(made, Nonlinear):
                     return made
                 parts.append(made)
@@ -105,10 +108,6 @@ def _linear(tree: Operator, name: str, *, as_set: bool) -> Operator | Nonlinear:
 _SPOKEN = {"Window": "a window function", "TopK": "LIMIT"}
 
 
-def _constant_part() -> Nonlinear:
-    return Nonlinear("a part that does not refer to it")
-
-
 def _over(tree: Operator, below: Operator | Nonlinear) -> Operator | Nonlinear:
     return below if isinstance(below, Nonlinear) else tree.with_inputs([below])
 
@@ -120,7 +119,8 @@ def _join(tree: Join, name: str, *, as_set: bool) -> Operator | Nonlinear:
     if refers(tree.left, name):
         return Nonlinear("a join of it with itself")
     if tree.kind is not JoinKind.INNER and not (as_set and tree.kind is JoinKind.SEMI):
-        return Nonlinear(f"a {tree.kind.upper()} JOIN with it on the right")
+        article = "an" if tree.kind is JoinKind.ANTI else "a"
+        return Nonlinear(f"{article} {tree.kind.upper()} JOIN with it on the right")
     right = _linear(tree.right, name, as_set=as_set)
     if isinstance(right, Nonlinear):
         return right

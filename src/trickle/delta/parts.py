@@ -210,7 +210,9 @@ def _best(best: str, argument: Expr, place: int) -> Kept:
         anew=both(
             is_not_null(col(went)),
             exp.paren(either(is_null(col(was)), exp.Not(this=exp.paren(better(this=col(was), expression=col(went)))))),
-            exp.paren(either(is_null(col(came)), exp.Not(this=exp.paren(better(this=col(came), expression=col(went)))))),
+            exp.paren(
+                either(is_null(col(came)), exp.Not(this=exp.paren(better(this=col(came), expression=col(went)))))
+            ),
         ),
     )
     return Kept((part,), col(name))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from sqlglot import exp
 
 from trickle.algebra.weights import WEIGHT
-from trickle.operators import Aggregate, Join, JoinKind, Operator, Output, Project, UnionAll, col, null_safe
+from trickle.operators import Join, JoinKind, Operator, Output, Project, UnionAll, col, null_safe
 
 KEY = "__trickle_key_"
 """What the columns of a set of keys are called, so that they can be joined with the rows they came from."""
@@ -46,9 +46,8 @@ def union(parts: Iterable[Operator]) -> Operator:
 
 
 def keys_of(rows: Operator, keys: Sequence[str]) -> Operator:
-    """The distinct keys among rows, under names of their own."""
-    named = Project(rows, tuple(Output(key_name(place), col(key)) for place, key in enumerate(keys)))
-    return Aggregate(named, named.columns)
+    """The keys of rows, under names of their own; a key may be there several times, which a semi join does not mind."""
+    return Project(rows, tuple(Output(key_name(place), col(key)) for place, key in enumerate(keys)))
 
 
 def key_name(place: int) -> str:

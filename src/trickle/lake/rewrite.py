@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
@@ -35,6 +35,7 @@ ONE_TASK_BYTES = 16 << 20
 """Files of this size together are rewritten by one task: starting more costs longer than it saves."""
 _SPELLED_OUT = 32
 """Up to this many files are told apart by an expression; more by a join, which costs a job."""
+_SPELLED_OUT_ROWS = 5_000
 SHUFFLE_BYTES = 512 << 20
 """Up to this size rows are shuffled so that each old file becomes one new file; beyond it that costs too much."""
 
@@ -207,7 +208,21 @@ def _touched(snapshot: Snapshot, places: pa.Table) -> list[tuple[DataFile, int]]
 
 def _kept(engine: Engine, snapshot: Snapshot, files: Sequence[DataFile], victims: Victims) -> DataFrame:
     rows = scan(engine, snapshot, files=files, located=True)
+    if victims.places.num_rows <= _SPELLED_OUT_ROWS and len(files) <= _SPELLED_OUT:
+        return rows.where(~_among(victims.places)).drop(ROW)
     return rows.join(victims.frame, [FILE, ROW], "left_anti").drop(ROW)
+
+
+def _among(places: pa.Table) -> Column:
+    """Whether a row lies at one of these places, as an expression: a join would cost a job."""
+    rows: dict[str, list[int]] = {}
+    for file, row in zip(places.column(FILE).to_pylist(), places.column(ROW).to_pylist(), strict=True):
+        rows.setdefault(file, []).append(row)
+    found = F.lit(False)
+    for file, numbers in sorted(rows.items()):
+        listed = F.expr(f"{quote(ROW)} IN ({', '.join(map(str, numbers))})")
+        found = found | ((F.col(FILE) == F.lit(file)) & listed)
+    return found
 
 
 def _grouped(engine: Engine, rows: DataFrame, groups: Mapping[str, int]) -> DataFrame:

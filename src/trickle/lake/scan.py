@@ -29,6 +29,8 @@ from trickle.lake.vectors import hidden_rows
 KEY = INTERNAL_PREFIX + "key"
 _VALUE = INTERNAL_PREFIX + "value_"
 _BROADCAST_ROWS = 1_000_000
+_SPELLED_OUT = 64
+"""Up to this many files are told apart by an expression; more by a join, which costs a job."""
 
 
 def scan(
@@ -87,7 +89,10 @@ class _Group:
         rows = self._parquet(key if joined or vectors else None, ROW if located or vectors else None)
         if vectors:
             rows = rows.join(self._hidden(vectors, key), [KEY, ROW], "left_anti")
-        if joined:
+        if joined and not self._partition and len(self.files) <= _SPELLED_OUT:
+            named = F.create_map(*(F.lit(part) for f in self.files for part in (key.of_path(f.path), f.path)))
+            rows = rows.withColumn(FILE, F.element_at(named, F.col(KEY)))
+        elif joined:
             rows = rows.join(F.broadcast(self._described(values, key)), KEY)
         return rows.select(*self._output(values[0], joined, located))
 

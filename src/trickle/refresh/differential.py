@@ -69,7 +69,7 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
     empty: list[str] = []
     for step in plan.steps:
         tree = prune(step.tree, (), empty)
-        held = None if is_nothing(tree) else faces.hold(faces.run(tree))
+        held = None if is_nothing(tree) else faces.hold_step(tree)
         if held is None or not held.rows:
             empty.append(step.name)
         else:

@@ -18,7 +18,7 @@ from trickle.engine import Engine, spark_errors
 from trickle.engine.query import run_query
 from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot
-from trickle.operators import Face, Operator, Scan, Step, walk
+from trickle.operators import Face, Filter, Operator, Project, Scan, Step, Values, walk
 from trickle.refresh.held import Held
 from trickle.refresh.recursion import MAX_DEPTH, resolved
 from trickle.sql.clock import with_moments
@@ -79,6 +79,14 @@ class Faces:
             self._cached.callback(kept.unpersist)
             return Held(kept, kept.count())
 
+    def hold_step(self, tree: Operator) -> Held:
+        """The rows of a step. What only picks from changes at hand costs nothing to repeat, and no job to look at."""
+        frame = self.run(tree)
+        if self.is_small and all(map(_is_at_hand, walk(tree))):
+            with spark_errors():
+                return Held(frame, 0 if frame.isEmpty() else 1)
+        return self.hold(frame)
+
     def hold_change(self, table: str, columns: Sequence[str]) -> Held:
         """The net change of a table, each row with a weight of +1 or -1; computed once."""
         if table not in self.changes:
@@ -109,6 +117,16 @@ class Faces:
         self.files_read += len(snapshot.files)
         with spark_errors():
             return scan(self.engine, snapshot, columns=_columns(leaves), located=first.located)
+
+
+def _is_at_hand(node: Operator) -> bool:
+    match node:
+        case Scan():
+            return node.face is Face.CHANGE
+        case Step() | Filter() | Project() | Values():
+            return True
+        case _:
+            return False
 
 
 def change_columns(trees: Iterable[Operator]) -> Mapping[str, Sequence[str]]:

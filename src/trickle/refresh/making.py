@@ -19,7 +19,7 @@ from trickle.catalog.records import Action, Relation
 from trickle.changes.between import ChangeBuffer
 from trickle.delta.plan import OWN
 from trickle.delta.stages import Stage
-from trickle.errors import SchemaDrift, UnknownTable
+from trickle.errors import HistoryLost, SchemaDrift, UnknownTable
 from trickle.lake.assign import conform
 from trickle.lake.create import create
 from trickle.lake.prepared import Prepared
@@ -115,7 +115,7 @@ def make_full(task: Task, action: Action) -> Made:
         schema = _next_schema(given.schema, snapshot, rebuild=rebuild, name=task.name)
         frame = given.select(*[quote(c) for c in (schema or snapshot.schema).names])
         return _overwritten(task, snapshot, frame, schema, state=kept_in_full(task.compiled) if rebuild else None)
-    with closing(_faces(task, is_small=False)) as faces:
+    with closing(_new_faces(task)) as faces:
         prepared: dict[str, Prepared] = {}
         versions: dict[str, int] = {}
         if rebuild:
@@ -208,7 +208,7 @@ def _inner_snapshot(task: Task, compiled: Compiled, stage: Stage) -> tuple[str, 
     try:
         return folder, open_snapshot(location)
     except UnknownTable:
-        with closing(_faces(task, is_small=False)) as faces:
+        with closing(_new_faces(task)) as faces:
             plain, whole = faces.run(stage.plain).schema, faces.run(stage.whole).schema
         return folder, create(location, _stored_shape(relaxed(plain), whole))
 
@@ -220,12 +220,28 @@ def _faces(task: Task, *, is_small: bool) -> Faces:
     return faces
 
 
+def _new_faces(task: Task) -> Faces:
+    """The sources as they are now: what they were does not matter, and may be gone."""
+    faces = Faces(task.warehouse.engine, False, {NOW: task.moment})
+    for source in task.member.reading.tables:
+        faces.tables[str(source.name)] = Table(None, _new(task, source))
+    return faces
+
+
+def _new(task: Task, source: Relation) -> Snapshot:
+    made = task.staged.get(source.id)
+    if made is not None:
+        return made.next
+    return open_snapshot(task.warehouse.location_of(source), task.frontier[source.id].version)
+
+
 def _source(task: Task, source: Relation) -> Table:
     location = task.warehouse.location_of(source)
-    before, made = task.before.get(source.id), task.staged.get(source.id)
-    new = made.next if made is not None else open_snapshot(location, task.frontier[source.id].version)
+    before, new = task.before.get(source.id), _new(task, source)
     if before is None:
         return Table(None, new)
+    if before.uid != source.uid:
+        raise HistoryLost(f"source {source.name} was replaced", hint="it is read anew")
     change = partial(_changed, task, source, before)
     if not _moved(task, source):
         return Table(new, new)

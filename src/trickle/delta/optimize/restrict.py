@@ -6,8 +6,8 @@ sort and shuffle the whole table on the right. So for small A
     A left B on c      becomes    A left (B semi A on c) on c
 
 and the same with semi and anti: the inner semi join builds its table of A, reads B once, and what is left of B is
-small. Safe because a row of B for which c holds with no row of A makes no difference to either side. A is used twice; it
-becomes a step of its own when it is not at hand already (``optimize/share.py``).
+small. Safe because a row of B for which c holds with no row of A makes no difference to either side. A is used twice;
+it becomes a step of its own when it is not at hand already (``optimize/share.py``).
 """
 
 from __future__ import annotations

@@ -7,15 +7,20 @@ from collections.abc import Callable, Sequence
 from trickle.testing.random.scope import KINDS, NUMBERS, Column, Writer, of_kind
 
 _LITERALS = {
-    "int": ("1", "2", "0", "-1", "CAST(NULL AS INT)"),
-    "bigint": ("CAST(1 AS BIGINT)", "CAST(5 AS BIGINT)", "CAST(NULL AS BIGINT)"),
-    "decimal": ("CAST(1 AS DECIMAL(6,2))", "CAST(2.25 AS DECIMAL(6,2))", "CAST(NULL AS DECIMAL(6,2))"),
-    "double": ("CAST(1 AS DOUBLE)", "CAST(0.5 AS DOUBLE)", "CAST(NULL AS DOUBLE)"),
-    "string": ("'a'", "'b'", "''", "CAST(NULL AS STRING)"),
-    "boolean": ("TRUE", "FALSE", "CAST(NULL AS BOOLEAN)"),
-    "date": ("DATE '2024-01-01'", "DATE '2024-02-29'", "CAST(NULL AS DATE)"),
+    "int": ("1", "2", "0", "-1", "3", "CAST(NULL AS INT)"),
+    "bigint": ("CAST(1 AS BIGINT)", "CAST(5 AS BIGINT)", "CAST(0 AS BIGINT)", "CAST(NULL AS BIGINT)"),
+    "decimal": (
+        "CAST(1 AS DECIMAL(6,2))",
+        "CAST(2.25 AS DECIMAL(6,2))",
+        "CAST(0 AS DECIMAL(6,2))",
+        "CAST(NULL AS DECIMAL(6,2))",
+    ),
+    "double": ("CAST(1 AS DOUBLE)", "CAST(0.5 AS DOUBLE)", "CAST(0 AS DOUBLE)", "CAST(NULL AS DOUBLE)"),
+    "string": ("'a'", "'b'", "''", "'Ab'", "CAST(NULL AS STRING)"),
+    "boolean": ("TRUE", "FALSE", "TRUE", "CAST(NULL AS BOOLEAN)"),
+    "date": ("DATE '2024-01-01'", "DATE '2024-02-29'", "DATE '2023-12-31'", "CAST(NULL AS DATE)"),
 }
-_COMPARISONS = ("=", "<", ">", "<>", "<=", ">=", "<=>")
+_COMPARISONS = ("=", "<", ">", "<>", "<=", ">=", "<=>", "<>", ">=")
 
 Subquery = Callable[[Writer, Sequence[Column], str], str]
 
@@ -39,7 +44,7 @@ class Expressions:
     def kind(self) -> str:
         """A kind, more often one that there is a column of."""
         there = [column.kind for column in self._columns]
-        return self._w.choices.pick(there) if there and not self._w.choices.chance(10) else self._w.choices.pick(KINDS)
+        return self._w.choices.pick(there) if there and not self._w.choices.chance(3) else self._w.choices.pick(KINDS)
 
     def literal(self, kind: str) -> str:
         return self._w.choices.pick(_LITERALS[kind])
@@ -47,7 +52,7 @@ class Expressions:
     def leaf(self, kind: str) -> str:
         """A column, or a literal where there is none."""
         found = of_kind(self._columns, kind)
-        if not found or self._w.choices.chance(8):
+        if not found or self._w.choices.chance(4):
             return self.literal(kind)
         return self._w.choices.pick(found).text
 

@@ -56,7 +56,7 @@ def select(writer: Writer, depth: int, kinds: Sequence[str] | None = None) -> Qu
 
 
 def _where(writer: Writer, relation: Relation, depth: int) -> str:
-    if not writer.choices.chance(45):
+    if not writer.choices.chance(35):
         return ""
     writer.note("WHERE")
     condition = _expressions(writer, relation.columns, depth, "WHERE").condition()

@@ -18,7 +18,7 @@ def shrunk(numbers: Sequence[int], fails: Fails, seconds: float) -> list[int]:
     """The smallest numbers found that still fail.
 
     >>> shrunk([3, 9, 4, 7, 1], lambda choices: sum(choices.below(10) for _ in range(4)) > 9, 1)
-    [7, 3]
+    [3, 7]
     """
     best = list(numbers)
     end = time.monotonic() + seconds
