@@ -32,6 +32,7 @@ class Settings:
     differential_max_change_ratio: float = _setting(
         0.15, "share of changed rows above which AUTO refreshes in full, until it knows what both cost", high=1.0
     )
+    ivm_recursive_max_depth: int = _setting(1000, "rounds of a recursion at which it is given up", low=1)
     algebraic_drift_reset_cycles: int = _setting(
         0, "refreshes by changes after which floating sums are computed anew; 0 for never"
     )

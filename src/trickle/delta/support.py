@@ -74,7 +74,6 @@ _BY = "FROM orders GROUP BY customer"
 _OC = "FROM orders o JOIN customers c"
 _C = Kept.CHANGES
 _IF_SPARK = "where Spark's own grammar has it, as Spark reads the query too"
-_ON_SPARK = "the page of the rule says what Spark runs of it"
 
 ROWWISE = Section(
     "Rows",
@@ -408,7 +407,7 @@ WINDOWS = Section(
             " SELECT r.a, e.dst FROM r JOIN edges e ON r.b = e.src) SELECT a, b FROM r",
             _C,
             ("recursion",),
-            f"deleted and derived again, then extended; {_ON_SPARK}",
+            "deleted and derived again, then extended",
         ),
         Row(
             "WITH RECURSIVE ... UNION ALL",
@@ -416,14 +415,12 @@ WINDOWS = Section(
             " SELECT e.dst FROM r JOIN edges e ON r.a = e.src) SELECT a FROM r",
             Kept.WHOLE,
             ("recursion",),
-            _ON_SPARK,
         ),
         Row(
             "WITH RECURSIVE, aggregate in the step",
             "WITH RECURSIVE r(a) AS (SELECT src FROM edges UNION SELECT max(a) + 1 FROM r WHERE a < 9) SELECT a FROM r",
             Kept.WHOLE,
             ("recursion",),
-            _ON_SPARK,
         ),
     ),
 )

@@ -58,9 +58,8 @@ def substituted(expression: Expr, values: Mapping[str, Expr]) -> Expr:
     >>> substituted(parse_one("a + b"), {"a": parse_one("x * 2")}).sql("spark")
     '(x * 2) + b'
     """
-
     if isinstance(expression, exp.Column):
-        return (values[expression.name] if expression.name in values else expression).copy()
+        return values.get(expression.name, expression).copy()
 
     def replace(node: Expr) -> Expr:
         if not isinstance(node, exp.Column) or node.name not in values:

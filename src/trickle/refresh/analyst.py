@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 from sqlglot import exp
 
+from trickle.delta.fixpoint import anchored
 from trickle.delta.parts import summed_argument
 from trickle.engine import Engine
 from trickle.engine.query import is_refused, run_query
@@ -93,7 +94,7 @@ class Analyst:
                 assert isinstance(leaf, Scan)
                 return by_table[leaf.table]
 
-            return lower(with_moments(tree, {NOW: _SOME_TIME}), name_of)
+            return lower(with_moments(anchored(tree), {NOW: _SOME_TIME}), name_of)
 
         return frames, render
 

@@ -20,9 +20,12 @@ from trickle.delta.stages import Stage, split, unrestricted
 from trickle.engine import Engine
 from trickle.operators import Operator, Output, Project, show
 from trickle.refresh.analyst import Analyst
+from trickle.refresh.dependencies import DEEPEST
+from trickle.sql import Query
 from trickle.sql.build import build_tree
 from trickle.sql.clock import bind_clock
 from trickle.sql.rewrites import rewrite
+from trickle.tables.reading import Reading
 
 _REMEMBERED = 256
 
@@ -128,3 +131,17 @@ def _compiled(
         signature=hashlib.sha256(layout.encode()).hexdigest()[:16],
         unrestricted=tuple(dict.fromkeys(reason for stage in stages for reason in unrestricted(stage))),
     )
+
+
+def compile_reading(text: Query, reading: Reading, wanted: tuple[str, ...] | None = None) -> Compiled:
+    """The stages of a query over what it reads; ``wanted`` are the columns to keep, all by default."""
+    schemas = {source.name: reading.snapshot(source).schema for source in reading.tables}
+    question = Question(
+        text=text.text,
+        views=tuple((name, view.text) for name, view in sorted(reading.views.items())),
+        schemas=tuple((name, schema.json()) for name, schema in sorted(schemas.items())),
+        wanted=wanted,
+        # What was parsed at creation is not too deep now.
+        max_depth=DEEPEST,
+    )
+    return compile_query(reading.warehouse.engine, question, schemas, lambda: reading.described(text, DEEPEST).columns)

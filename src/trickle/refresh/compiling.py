@@ -5,11 +5,10 @@ from __future__ import annotations
 from trickle.catalog.records import RefreshMode
 from trickle.errors import UnsupportedError
 from trickle.lake.snapshot import open_snapshot
-from trickle.refresh.compiled import Compiled, Question, compile_query, visible
-from trickle.refresh.dependencies import DEEPEST
+from trickle.refresh.compiled import Compiled, compile_reading, visible
 from trickle.refresh.making import Task
-from trickle.sql import Query
-from trickle.tables.reading import Reading
+
+__all__ = ["compile_reading", "compiled_for"]
 
 
 def compiled_for(task: Task) -> Compiled | str:
@@ -34,17 +33,3 @@ def _compiled(task: Task) -> Compiled:
         stored = open_snapshot(task.warehouse.location_of(stream.relation)).schema
         wanted = tuple(visible(stored).names)
     return compile_reading(task.member.query, task.reading, wanted)
-
-
-def compile_reading(text: Query, reading: Reading, wanted: tuple[str, ...] | None = None) -> Compiled:
-    """The stages of a query over what it reads; ``wanted`` are the columns to keep, all by default."""
-    schemas = {source.name: reading.snapshot(source).schema for source in reading.tables}
-    question = Question(
-        text=text.text,
-        views=tuple((name, view.text) for name, view in sorted(reading.views.items())),
-        schemas=tuple((name, schema.json()) for name, schema in sorted(schemas.items())),
-        wanted=wanted,
-        # What was parsed at creation is not too deep now.
-        max_depth=DEEPEST,
-    )
-    return compile_query(reading.warehouse.engine, question, schemas, lambda: reading.bind(text).columns)

@@ -274,9 +274,9 @@ def _analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMo
     try:
         canonical, notices = _settled(text, reading, mode)
     except UserError:
-        _ = reading.bind(text)  # Spark's words come first.
+        _ = reading.described(text, DEEPEST)  # Spark's words come first.
         raise
-    frame = reading.bind(text if canonical is None else query(canonical, max_depth=DEEPEST))
+    frame = reading.described(text if canonical is None else query(canonical, max_depth=DEEPEST), DEEPEST)
     check_columns(frame.columns)
     return Analysed(reading, relaxed(frame.schema), canonical, notices)
 

@@ -17,6 +17,7 @@ from trickle.algebra.names import TableName, quote
 from trickle.apply.unit import OWN as OWN_FOLDER
 from trickle.catalog.records import Action, Relation
 from trickle.changes.between import ChangeBuffer
+from trickle.delta.fixpoint import anchored
 from trickle.delta.plan import OWN
 from trickle.delta.stages import Stage
 from trickle.errors import HistoryLost, SchemaDrift, UnknownTable
@@ -28,7 +29,7 @@ from trickle.lake.shape import lost_columns, relaxed
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.staged import next_snapshot, staged_change
 from trickle.operators.clock import NOW, NOW_OLD
-from trickle.refresh.compiled import Compiled
+from trickle.refresh.compiled import Compiled, compile_reading
 from trickle.refresh.dependencies import DEEPEST
 from trickle.refresh.differential import keep
 from trickle.refresh.faces import Faces, Table
@@ -38,6 +39,7 @@ from trickle.refresh.state import State, folder_of, kept_in_full
 from trickle.sources.lake import LakePosition
 from trickle.sql import Query, query
 from trickle.sql.clock import at_time
+from trickle.sql.recursive import is_recursive
 from trickle.tables.reading import Reading
 from trickle.warehouse import Warehouse
 
@@ -110,11 +112,16 @@ def make_full(task: Task, action: Action) -> Made:
     location = task.warehouse.location_of(member.stream.relation)
     snapshot = open_snapshot(location)
     rebuild = action is Action.REINITIALIZE or not member.stream.populated
-    given = reading.bind(task.query)
+    given = reading.described(task.query, DEEPEST)
     if isinstance(task.compiled, str):
         schema = _next_schema(given.schema, snapshot, rebuild=rebuild, name=task.name)
-        frame = given.select(*[quote(c) for c in (schema or snapshot.schema).names])
-        return _overwritten(task, snapshot, frame, schema, state=kept_in_full(task.compiled) if rebuild else None)
+        wanted = schema or snapshot.schema
+        full = kept_in_full(task.compiled) if rebuild else None
+        if is_recursive(task.query.text, DEEPEST):
+            with closing(_new_faces(task)) as faces:
+                rows = conform(faces.run(compile_reading(task.query, reading).tree), wanted)
+                return _overwritten(task, snapshot, rows, schema, full)
+        return _overwritten(task, snapshot, given.select(*[quote(c) for c in wanted.names]), schema, full)
     with closing(_new_faces(task)) as faces:
         prepared: dict[str, Prepared] = {}
         versions: dict[str, int] = {}
@@ -209,12 +216,12 @@ def _inner_snapshot(task: Task, compiled: Compiled, stage: Stage) -> tuple[str, 
         return folder, open_snapshot(location)
     except UnknownTable:
         with closing(_new_faces(task)) as faces:
-            plain, whole = faces.run(stage.plain).schema, faces.run(stage.whole).schema
+            plain, whole = (faces.run(anchored(tree)).schema for tree in (stage.plain, stage.whole))
         return folder, create(location, _stored_shape(relaxed(plain), whole))
 
 
 def _faces(task: Task, *, is_small: bool) -> Faces:
-    faces = Faces(task.warehouse.engine, is_small, {NOW: task.moment})
+    faces = Faces(task.warehouse.engine, is_small, {NOW: task.moment}, max_depth=_max_rounds(task))
     for source in task.member.reading.tables:
         faces.tables[str(source.name)] = _source(task, source)
     return faces
@@ -222,10 +229,15 @@ def _faces(task: Task, *, is_small: bool) -> Faces:
 
 def _new_faces(task: Task) -> Faces:
     """The sources as they are now: what they were does not matter, and may be gone."""
-    faces = Faces(task.warehouse.engine, False, {NOW: task.moment})
+    faces = Faces(task.warehouse.engine, False, {NOW: task.moment}, max_depth=_max_rounds(task))
     for source in task.member.reading.tables:
         faces.tables[str(source.name)] = Table(None, _new(task, source))
     return faces
+
+
+def _max_rounds(task: Task) -> int:
+    with task.warehouse.catalog.read() as tx:
+        return task.warehouse.settings(tx).ivm_recursive_max_depth
 
 
 def _new(task: Task, source: Relation) -> Snapshot:

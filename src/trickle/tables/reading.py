@@ -22,6 +22,7 @@ from trickle.errors import UserError, WrongKind
 from trickle.lake.scan import scan
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.sql import Query, SqlText, TableRef, query
+from trickle.sql.recursive import starts_of
 from trickle.tables import system
 from trickle.warehouse import Warehouse
 
@@ -47,6 +48,11 @@ class Reading:
     def bind(self, text: SqlText) -> DataFrame:
         """The text as a DataFrame."""
         return self.run([text], lambda view_of, _: text.bind_refs(view_of))
+
+    def described(self, text: SqlText, max_depth: int) -> DataFrame:
+        """A DataFrame with the columns and types of the text; of a recursive one, not with its rows."""
+        start = starts_of(text.text, max_depth)
+        return self.bind(text if start == text.text else query(start, max_depth=max_depth))
 
     def run(
         self,

@@ -27,7 +27,9 @@ from trickle.sql import query
 from trickle.sql.clock import at_time
 from trickle.sql.names import table_name
 from trickle.sql.query import DEFAULT_MAX_DEPTH
+from trickle.sql.recursive import is_recursive
 from trickle.tables.reading import resolve
+from trickle.testing.recursive import expected_rows
 
 RELATIVE_TOLERANCE = 1e-9
 _SHOWN = 10
@@ -57,8 +59,12 @@ def _check_one(t: Trickle, name: str) -> None:
     reading.versions = {source: position.version for source, position in positions.items()}
     snapshot = open_snapshot(warehouse.location_of(stream.relation), stream.version)
     columns = [c for c in snapshot.schema.names if not c.startswith(INTERNAL_PREFIX)]
-    expected = reading.bind(text).select(*[quote(c) for c in columns])
     stored = scan(warehouse.engine, snapshot, columns=columns)
+    expected = (
+        expected_rows(reading, text, stored.schema)
+        if is_recursive(text.text)
+        else reading.bind(text).select(*[quote(c) for c in columns])
+    )
     leftover = differences(expected, stored)
     if leftover:
         shown = "\n".join(f"  {weight:+d} {row}" for row, weight in leftover[:_SHOWN])

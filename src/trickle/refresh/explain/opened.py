@@ -116,7 +116,7 @@ def read_query(warehouse: Warehouse, text: str) -> Asked:
         Definition.of(warehouse, QUERY, view.text, {})
     reading = reading.for_columns()
     run, notices, refused = _definite(given, reading)
-    frame = reading.bind(run)
+    frame = reading.described(run, DEEPEST)
     check_columns(frame.columns)
     check_storable(relaxed(frame.schema))
     return Asked(given, run, notices, with_settled_views(reading), tuple(frame.columns), refused)
@@ -129,6 +129,6 @@ def _definite(given: Query, reading: Reading) -> tuple[Query, tuple[str, ...], U
     except UnsupportedError as error:
         return given, (), error
     except UserError:
-        reading.bind(given)  # Spark's words come first.
+        reading.described(given, DEEPEST)  # Spark's words come first.
         raise
     return given if found.text == given.text else query(found.text, max_depth=DEEPEST), found.notices, None
