@@ -77,9 +77,9 @@ FAULTS = (
     Fault("rules/recursion", "(Face.OLD, -1))", "(Face.NEW, -1))", "new for old", "WITH RECURSIVE, UNION"),
     Fault(
         "weighted",
-        "enumerate(keys)]\n    return Join",
-        "enumerate(keys[:1])]\n    return Join",
-        "a key skipped",
+        "null_safe(pairs), small",
+        "exp.and_(*(exp.EQ(this=col(a), expression=col(b)) for a, b in pairs)), small",
+        "NULL keys are not found",
         "GROUP BY",
     ),
     Fault(
@@ -121,6 +121,9 @@ FAULTS = (
 def main(wanted: list[str]) -> int:
     chosen = [fault for fault in FAULTS if not wanted or fault.module.rpartition("/")[2] in wanted]
     missed = 0
+    for module in [] if wanted else uncovered():
+        missed += 1
+        print(f"MISSED  {module:18} has no fault here")
     for fault in (NONE, *chosen):
         began = time.monotonic()
         caught, seen = _try(fault)
@@ -128,7 +131,7 @@ def main(wanted: list[str]) -> int:
         missed += not right
         verdict = "caught" if caught else "passed" if right else "MISSED"
         print(f"{verdict}  {fault.module:18} {fault.what:32} {time.monotonic() - began:4.0f}s  {seen}", flush=True)
-    print("as it should be" if not missed else f"{missed} of {len(chosen) + 1} runs did not end as they should")
+    print("as it should be" if not missed else f"{missed} did not end as they should")
     return 1 if missed else 0
 
 

@@ -13,18 +13,21 @@ from trickle.catalog import history, intents
 from trickle.lake.location import Location
 from trickle.lake.log import LOG_FOLDER
 from trickle.lake.snapshot import latest_version, open_snapshot
+from trickle.lake.stages import INNER_FOLDER
 from trickle.refresh.execute import RefreshResult, refresh
 from trickle.sql.names import table_name
 
 UNIT = ("per_customer", "per_day", "both")
+COMMITS = {"per_customer": 1, "per_day": 1, "both": 3}
+"""The tables that a refresh commits: the last has two inner ones, for its two subqueries."""
 OLD_SIDE = (Step.STARTED, Step.STAGED)
 """After these steps a lost process leaves the old contents; after all others the new ones."""
 
 
-def points(members: int) -> list[tuple[Step, int]]:
-    """Every step that a unit of so many members passes, in order."""
+def points(names: tuple[str, ...]) -> list[tuple[Step, int]]:
+    """Every step that a unit passes, in order."""
     walk = [(Step.STARTED, 0), (Step.STAGED, 0), (Step.INTENT_WRITTEN, 0)]
-    walk += [(Step.TABLE_COMMITTED, member) for member in range(members)]
+    walk += [(Step.TABLE_COMMITTED, number) for number in range(sum(COMMITS[name] for name in names))]
     return [*walk, (Step.TABLES_COMMITTED, 0), (Step.FINALISED, 0)]
 
 
@@ -35,9 +38,11 @@ def build(t: Trickle) -> None:
         CREATE TABLE orders (id BIGINT, customer STRING, day DATE, amount DECIMAL(12,2));
         INSERT INTO orders VALUES (1, 'ada', DATE'2026-01-01', 10), (2, 'bob', DATE'2026-01-01', 5.5),
                                   (3, NULL, DATE'2026-01-02', 1);
-        CREATE STREAM TABLE per_customer AS SELECT customer, sum(amount) AS total FROM orders GROUP BY customer;
-        CREATE STREAM TABLE per_day AS SELECT day, count(*) AS n FROM orders GROUP BY day;
-        CREATE STREAM TABLE both AS
+        CREATE STREAM TABLE per_customer WITH (refresh_mode = 'DIFFERENTIAL') AS
+            SELECT customer, sum(amount) AS total FROM orders GROUP BY customer;
+        CREATE STREAM TABLE per_day WITH (refresh_mode = 'DIFFERENTIAL') AS
+            SELECT day, count(*) AS n FROM orders GROUP BY day;
+        CREATE STREAM TABLE both WITH (refresh_mode = 'DIFFERENTIAL') AS
             SELECT (SELECT sum(total) FROM per_customer) AS total, (SELECT sum(n) FROM per_day) AS n;
         UPDATE orders SET amount = amount + 1 WHERE customer = 'ada';
         INSERT INTO orders VALUES (4, 'eve', DATE'2026-01-03', 7);
@@ -74,11 +79,13 @@ def leftovers(t: Trickle) -> list[str]:
 
 
 def _orphans(location: Location) -> list[str]:
+    inner = {file.path.split("/")[1] for file in location.walk(INNER_FOLDER)}
+    found = [orphan for name in sorted(inner) for orphan in _orphans(location.child(INNER_FOLDER, name))]
     newest = latest_version(location)
     known = {file.path for version in range(newest + 1) for file in open_snapshot(location, version).files}
     log = b"".join(location.read(file.path) or b"" for file in location.walk(LOG_FOLDER))
-    staged = [f.path for f in location.walk() if not f.path.startswith(LOG_FOLDER)]
-    return [f"{location.uri}/{path}" for path in staged if path not in known and path.encode() not in log]
+    staged = [f.path for f in location.walk() if not f.path.startswith((LOG_FOLDER, INNER_FOLDER))]
+    return found + [f"{location.uri}/{path}" for path in staged if path not in known and path.encode() not in log]
 
 
 def connect(folder: Path, spark: object) -> Trickle:

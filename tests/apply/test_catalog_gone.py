@@ -35,7 +35,7 @@ def copy(template: tuple[Path, str], tmp_path: Path, postgres: Postgres) -> Iter
         yield tmp_path / "wh", url, url.rsplit("@/", 1)[1].split("?", 1)[0]
 
 
-@pytest.mark.parametrize("point", shop.points(2), ids=lambda point: f"{point[0].value} {point[1]}")
+@pytest.mark.parametrize("point", shop.points(shop.UNIT[:2]), ids=lambda point: f"{point[0].value} {point[1]}")
 def test_a_catalog_that_goes_away_leaves_old_or_new(
     point: tuple[Step, int], copy: tuple[Path, str, str], spark: SparkSession, postgres: Postgres
 ) -> None:

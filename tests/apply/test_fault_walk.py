@@ -24,7 +24,7 @@ from trickle.testing import Fault, check, raise_at
 ROOT = Path(__file__).parents[2]
 UNITS = (("per_customer",), shop.UNIT)
 States = dict[str, dict[str, list[tuple[object, ...]]]]
-WALK = [(names, step, member) for names in UNITS for step, member in shop.points(len(names))]
+WALK = [(names, step, member) for names in UNITS for step, member in shop.points(names)]
 
 
 def label(point: tuple[tuple[str, ...], Step, int]) -> str:

@@ -243,7 +243,12 @@ def test_insertions_alone_take_no_step_of_deletions(duck):
     kept = Kept(duck, REACHED, {"roots": [(1,)], "edges": [(1, 2)]})
     ran: list[str] = []
     bind = duck.bind
-    duck.bind = lambda name, rows: (ran.append(name), bind(name, rows))[1]
+
+    def noted(name, rows):
+        ran.append(name)
+        bind(name, rows)
+
+    duck.bind = noted
     try:
         kept.refresh(edges=[(1, 2), (2, 3)])
     finally:

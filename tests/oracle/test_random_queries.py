@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -24,8 +24,8 @@ from trickle.testing.random.choices import Choices
 from trickle.testing.random.shrink import shrunk
 
 FOUND = Path(__file__).parent / "found"
-QUERIES = 252
-BATCHES = 12
+QUERIES = 168
+BATCHES = 18
 SECONDS_TO_SHRINK = 120
 
 
@@ -52,7 +52,7 @@ class Tally:
 
     def _played(self, bench: Bench, given: Case) -> list[int]:
         try:
-            return played(bench, given, thorough_every=3)
+            return played(bench, given, thorough_every=4)
         except UnsupportedQuery as error:
             reason = next((reason for message, reason in REFUSED.items() if message in str(error)), None)
             if reason is None:
@@ -113,16 +113,22 @@ def _leading_to(construct: str) -> Choices:
 
 
 def _small(bench: Bench, choices: Choices, error: Exception) -> Case:
-    def fails(fewer: Choices) -> bool:
+    def fails(given: Case) -> bool:
         try:
-            played(bench, case(fewer, BATCHES))
+            played(bench, given)
         except type(error):
             return True
         except Exception:  # noqa: BLE001 - another failure is another case
             return False
         return False
 
-    return case(Choices.replayed(shrunk(choices.made, fails, SECONDS_TO_SHRINK)), BATCHES)
+    fewer = shrunk(choices.made, lambda given: fails(case(given, BATCHES)), SECONDS_TO_SHRINK)
+    found = case(Choices.replayed(fewer), BATCHES)
+    # A batch has whole tables, so each can be left out.
+    for batch in found.batches:
+        less = replace(found, batches=[each for each in found.batches if each is not batch])
+        found = less if fails(less) else found
+    return found
 
 
 def _save(failed: Case) -> str:

@@ -27,7 +27,7 @@ def relation(kind: Kind) -> Relation:
 def stream(version: int | None) -> StreamTable:
     return StreamTable(
         relation(Kind.STREAM_TABLE), "SELECT 1", "5s", RefreshMode.AUTO, None, {}, Status.ACTIVE, version is not None,
-        version, 0, {}, None, None, 0, None, None, False, False, NOW,
+        version, 0, {}, None, None, 0, None, None, False, False, {}, None, NOW,
     )  # fmt: skip
 
 

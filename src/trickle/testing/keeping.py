@@ -294,7 +294,7 @@ def _nothing_changed(kept: _Kept) -> pa.Table:
 def _apply(kept: _Kept, change: pa.Table) -> pa.Table:
     """The stored rows after a change."""
     shape = kept.stored.schema
-    rows = _tuples(change.select(shape.names).cast(shape))
+    rows = _tuples(change.select(shape.names))
     weights = change[WEIGHT].to_pylist()
     if kept.plan.located:
         places = change[ROW].to_pylist()

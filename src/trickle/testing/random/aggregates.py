@@ -8,13 +8,12 @@ from trickle.testing.random.expressions import Expressions
 from trickle.testing.random.scope import NUMBERS, Column, Writer
 
 _SPREADS = ("STDDEV_POP", "VAR_POP", "VAR_SAMP", "STDDEV_SAMP", "VARIANCE")
-_SUM = {"int": "bigint", "bigint": "bigint", "decimal": "decimal", "double": "double"}
 
 
 def aggregate(writer: Writer, columns: Sequence[Column]) -> Column:
     """A call, with the kind of its result."""
     kind = writer.choices.weighted(
-        (("bigint", 45), ("decimal", 15), ("double", 12), ("int", 10), ("string", 6), ("boolean", 8), ("date", 4))
+        (("bigint", 60), ("decimal", 15), ("double", 12), ("int", 10), ("string", 6), ("boolean", 8), ("date", 4))
     )
     return Column(aggregate_of(writer, columns, kind), kind)
 

@@ -48,6 +48,9 @@ def select(writer: Writer, depth: int, kinds: Sequence[str] | None = None) -> Qu
     inside = _expressions(writer, relation.columns, depth, "SELECT")
     wanted = kinds or [inside.kind() for _ in range(1 + writer.choices.below(3))]
     outputs = [Column(inside.value(kind), kind) for kind in wanted]
+    if kinds is None:
+        # With a column as it is, most changes show.
+        outputs.append(_a_column(writer, relation))
     distinct = form == "distinct"
     if distinct:
         writer.note("DISTINCT")

@@ -51,11 +51,11 @@ def schemas(choices: Choices) -> Schemas:
 
 def state(choices: Choices, shapes: Schemas) -> State:
     """Rows for every table."""
-    return {name: rows(choices, columns, 7) for name, columns in shapes.items()}
+    return {name: rows(choices, columns, 8) for name, columns in shapes.items()}
 
 
 def rows(choices: Choices, columns: Mapping[str, str], most: int) -> Rows:
-    return [row(choices, columns) for _ in range(2 + choices.below(most - 1))]
+    return [row(choices, columns) for _ in range(3 + choices.below(most - 2))]
 
 
 def row(choices: Choices, columns: Mapping[str, str]) -> Values:
@@ -118,7 +118,7 @@ def _table_changed(choices: Choices, columns: Mapping[str, str], before: Rows, n
 
 
 _ACTIONS = (
-    ("insert", 30),
+    ("insert", 42),
     ("delete", 20),
     ("update", 12),
     ("update of one column", 12),
@@ -126,5 +126,5 @@ _ACTIONS = (
     ("insert of a duplicate", 6),
     ("to NULL", 3),
     ("same row again", 3),
-    ("truncate", 3),
+    ("truncate", 1),
 )
