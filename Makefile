@@ -14,7 +14,7 @@ PYTEST := $(PY) -m pytest
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-local-cluster test-connect check bench docs lock build clean java
+.PHONY: help demo test test-local-cluster test-connect check bench tpch fuzz mutate docs lock build clean java
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' Makefile
@@ -38,6 +38,15 @@ check: $(READY) ## format, lint, types, import rules, fresh generated pages
 
 bench: $(READY) java ## time from change to refreshed result, as a table and as JSON
 	@$(PY) -m bench
+
+tpch: $(READY) java ## the 22 queries of TPC-H at scale 1 through all cycles of changes, compared with recomputation
+	TRICKLE_TPCH_SCALE=1 $(PYTEST) -o timeout=7200 tests/tpch
+
+fuzz: $(READY) ## random queries under random changes, round after round with other cases, until one fails or you stop it
+	@while TRICKLE_FUZZ_SEED=$$RANDOM$$RANDOM $(PYTEST) -q tests/oracle/test_random_queries.py; do :; done
+
+mutate: $(READY) ## whether the random queries notice a fault in each rule
+	$(PY) scripts/mutate.py
 
 docs: $(READY) ## write the generated pages again
 	$(PY) scripts/generate_docs.py

@@ -21,14 +21,12 @@ def test_both_sides_of_a_join_are_restricted_by_what_comes_from_them():
         "  inner join on b = src",
         "    semi join small right on a IS NOT DISTINCT FROM __trickle_key_0",
         "      scan p new: a, b",
-        "      aggregate by __trickle_key_0",
-        "        project x as __trickle_key_0",
-        "          step wanted: x, y",
+        "      project x as __trickle_key_0",
+        "        step wanted: x, y",
         "    semi join small right on dst IS NOT DISTINCT FROM __trickle_key_0",
         "      scan e new: src, dst",
-        "      aggregate by __trickle_key_0",
-        "        project y as __trickle_key_0",
-        "          step wanted: x, y",
+        "      project y as __trickle_key_0",
+        "        step wanted: x, y",
     ]
 
 

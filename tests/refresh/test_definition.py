@@ -284,7 +284,7 @@ def test_dependencies_are_found_through_views_and_subqueries(shop: Trickle) -> N
         ("vip", "TABLE", True, "name"),
     }
     t.sql("INSERT INTO vip VALUES ('ada')")
-    assert refreshed(t, "s").reason == "changed: vip"
+    assert refreshed(t, "s").reason.startswith("changed: vip")
     t.sql("DELETE FROM orders WHERE customer = 'ada'")
     assert refreshed(t, "s").reason == "changed: orders"
     assert contents(t, "s") == []

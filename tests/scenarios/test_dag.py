@@ -75,8 +75,8 @@ def test_a_diamond_as_one_unit_never_mixes_old_and_new(diamond: Trickle) -> None
     t = diamond
     t.sql("INSERT INTO base VALUES (2, 7)")
     found = unit(t, "means", "counts", "sums")
-    assert sorted(found) == ["counts FULL", "means FULL", "sums FULL"]
-    assert found[-1] == "means FULL"
+    assert sorted(found) == ["counts FULL", "means DIFFERENTIAL", "sums FULL"]
+    assert found[-1] == "means DIFFERENTIAL"
     assert contents(t, "means") == [(1, 1.5), (2, 6.0)]
     assert {action.partition(" ")[2] for action in unit(t, "means", "counts", "sums")} == {"NO_DATA"}
 
@@ -91,7 +91,7 @@ def test_a_unit_with_an_idle_member(diamond: Trickle) -> None:
     assert version_of(t, "lonely") == version
     # Values moved from one row to another: counts stay, and so does everything above them.
     t.sql("UPDATE base SET v = 0")
-    assert unit(t, "counts", "sums", "means")[-1] == "means FULL"
+    assert unit(t, "counts", "sums", "means")[-1] == "means DIFFERENTIAL"
 
 
 def test_a_member_whose_result_stays_hands_nothing_on(diamond: Trickle) -> None:
@@ -122,6 +122,6 @@ def test_a_failing_diamond_is_wholly_old(diamond: Trickle) -> None:
         unit(t, "sums", "counts", "means", "risky")
     assert {name: contents(t, name) for name in before} == before
     check(t)
-    assert sorted(unit(t, "sums", "counts", "means")) == ["counts FULL", "means FULL", "sums FULL"]
+    assert sorted(unit(t, "sums", "counts", "means")) == ["counts FULL", "means DIFFERENTIAL", "sums FULL"]
     t.sql("DELETE FROM base WHERE k = 9")
     unit(t, "sums", "counts", "means", "risky")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from tests.tpch.schemas import SCHEMAS
 from trickle import Trickle
 from trickle.algebra.names import TableName
 from trickle.testing import check
+
+SCALE = float(os.environ.get("TRICKLE_TPCH_SCALE", "0.01"))
+"""The size of the data: 0.01 in the suite, 1 with ``make tpch``."""
 
 QUERIES = {path.stem: path.read_text() for path in sorted((Path(__file__).parent / "queries").glob("q*.sql"))}
 
