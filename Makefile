@@ -23,7 +23,7 @@ demo: $(READY) java ## a small shop with stream tables, live in the terminal
 	@$(PY) demo/shop.py
 
 test: check java ## everything: check, all tests on local Spark, the portable ones on a cluster and on Spark Connect
-	$(PYTEST) -n 2 --dist loadfile
+	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder
 	@$(MAKE) -j 2 --output-sync=target test-local-cluster test-connect
 
 test-local-cluster test-connect: test-%: $(READY)

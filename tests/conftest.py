@@ -38,6 +38,20 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(random.SystemRandom().randrange(2**32))
 
 
+LONGEST = ("tests/tpch", "tests/oracle", "tests/nexmark", "tests/apply", "tests/demo", "tests/bench", "tests/docs")
+"""Folders whose files take longest: they come first, so that no worker is left with one of them at the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first; otherwise as they were found."""
+
+    def place(item: pytest.Item) -> int:
+        folder = item.path.parent.as_posix()
+        return next((n for n, one in enumerate(LONGEST) if folder.endswith(one)), len(LONGEST))
+
+    items.sort(key=place)
+
+
 def pytest_report_header(config: pytest.Config) -> str:
     return f"engine: {config.getoption('--engine')}, repeat with --hypothesis-seed={config.option.hypothesis_seed}"
 

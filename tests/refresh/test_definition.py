@@ -286,7 +286,7 @@ def test_dependencies_are_found_through_views_and_subqueries(shop: Trickle) -> N
     t.sql("INSERT INTO vip VALUES ('ada')")
     assert refreshed(t, "s").reason.startswith("changed: vip")
     t.sql("DELETE FROM orders WHERE customer = 'ada'")
-    assert refreshed(t, "s").reason == "changed: orders"
+    assert refreshed(t, "s").reason.startswith("changed: orders")
     assert contents(t, "s") == []
 
 
@@ -301,7 +301,7 @@ def test_a_replaced_view_has_its_stream_tables_rebuilt(shop: Trickle) -> None:
     t.sql("INSERT INTO orders VALUES (9, 'nobody', 1)")
     assert refreshed(t, "s").action == "NO_DATA"
     t.sql("INSERT INTO others VALUES ('max')")
-    assert refreshed(t, "s").reason == "changed: others"
+    assert refreshed(t, "s").reason.startswith("changed: others")
     t.sql("DROP TABLE orders")
 
 

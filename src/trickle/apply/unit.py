@@ -161,19 +161,27 @@ def recover(warehouse: Warehouse, relation_ids: Sequence[int] | None = None) -> 
 
 def _stored_commits(warehouse: Warehouse, member: IntentMember) -> list[TableCommit]:
     """Commits from their intent. Where the tables lie is asked again: the warehouse may have been moved since."""
-    if member.commit is None:
+    written = commits_of(member)
+    if not written:
         return []
     with warehouse.catalog.read() as tx:
         relation = relations.by_id(tx, member.relation_id)
     location = warehouse.location_of(relation)
+    return [
+        replace(commit, location=location.child(*folder.split("/")) if folder else location)
+        for folder, commit in written
+    ]
+
+
+def commits_of(member: IntentMember) -> list[tuple[str, TableCommit]]:
+    """What an intent is about to commit for a member, by the folder inside the stream table's."""
+    if member.commit is None:
+        return []
     stored = json.loads(member.commit)
     if "commits" not in stored:
         # As the first version wrote it: the commit of the stream table alone.
-        return [replace(TableCommit.from_json(member.commit), location=location)]
-    return [
-        replace(TableCommit.from_json(commit), location=location.child(*folder.split("/")) if folder else location)
-        for folder, commit in stored["commits"]
-    ]
+        return [(OWN, TableCommit.from_json(member.commit))]
+    return [(folder, TableCommit.from_json(commit)) for folder, commit in stored["commits"]]
 
 
 def _is_running(tx: Session, refresh_id: int | None) -> bool:

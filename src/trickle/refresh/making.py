@@ -22,6 +22,7 @@ from trickle.delta.plan import OWN
 from trickle.delta.stages import Stage
 from trickle.errors import HistoryLost, SchemaDrift, UnknownTable
 from trickle.lake.assign import conform
+from trickle.lake.changes import consolidate
 from trickle.lake.create import create
 from trickle.lake.prepared import Prepared
 from trickle.lake.rewrite import overwrite
@@ -268,7 +269,8 @@ def _changed(task: Task, source: Relation, before: LakePosition, columns: Sequen
     rows = ChangeBuffer(task.warehouse.location_of(source), before, until).rows(engine, columns)
     if made is None or made.own is None:
         return rows
-    return rows.union(staged_change(engine, made.snapshot, made.own, columns).select(rows.columns))
+    # What the last commit brought and the staged one takes away never was: nothing is computed from it.
+    return consolidate(rows.union(staged_change(engine, made.snapshot, made.own, columns).select(rows.columns)))
 
 
 def _changed_locally(task: Task, source: Relation, before: LakePosition, columns: Sequence[str]) -> pa.Table | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -9,12 +10,14 @@ from pyspark.sql import DataFrame
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import INTERNAL_PREFIX, TableName
+from trickle.apply.unit import commits_of
 from trickle.catalog import alerts, history, intents, relations, streams
 from trickle.catalog.records import Kind, Relation
 from trickle.changes.between import ChangeBuffer
 from trickle.errors import ConcurrentModification, InvalidOption, WrongKind
-from trickle.lake.commit import TableCommit, commit
+from trickle.lake.commit import commit
 from trickle.lake.compact import compact
+from trickle.lake.location import Location
 from trickle.lake.snapshot import latest_version, open_snapshot
 from trickle.lake.vacuum import vacuum
 from trickle.sources.lake import LakePosition
@@ -66,11 +69,12 @@ def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool
     with warehouse.catalog.read() as tx:
         settings = warehouse.settings(tx)
         wanted = [relations.get(tx, name)] if name is not None else relations.listing(tx)
-        work = [(r, _needed(tx, r), _protected(tx, r)) for r in wanted if r.kind in (Kind.TABLE, Kind.STREAM_TABLE)]
+        kinds = (Kind.TABLE, Kind.STREAM_TABLE)
+        work = [(r, _needed(tx, r), _protected(tx, r), _inner(tx, r)) for r in wanted if r.kind in kinds]
     if name is not None and not work:
         raise WrongKind(f"{name} cannot be vacuumed here", hint="only tables that Trickle writes can")
     removed = []
-    for relation, keep, protected in work:
+    for relation, keep, protected, inner in work:
         location = warehouse.location_of(relation)
         newest = latest_version(location)
         gone = vacuum(
@@ -81,8 +85,34 @@ def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool
             dry_run=dry_run,
         )
         removed += [location.child(path).uri for path in gone]
+        removed += _vacuum_inner(location, inner, settings.vacuum_retention_hours, protected, dry_run=dry_run)
     if name is None and not dry_run:
         _purge_history(warehouse, settings.history_retention_days)
+    return removed
+
+
+def _inner(tx: Session, relation: Relation) -> dict[str, int]:
+    """The inner tables of a stream table, by folder, with the versions that it refers to."""
+    if relation.kind is not Kind.STREAM_TABLE:
+        return {}
+    return dict(streams.by_id(tx, relation.id).state.get("tables", {}))
+
+
+def _vacuum_inner(
+    location: Location, inner: Mapping[str, int], retention_hours: float, protected: Collection[str], *, dry_run: bool
+) -> list[str]:
+    """The same for the inner tables of a stream table."""
+    removed = []
+    for folder, version in inner.items():
+        place = location.child(*folder.split("/"))
+        gone = vacuum(
+            place,
+            keep_versions=[version],
+            retention_hours=retention_hours,
+            protected_stages=protected,
+            dry_run=dry_run,
+        )
+        removed += [place.child(path).uri for path in gone]
     return removed
 
 
@@ -95,9 +125,12 @@ def _needed(tx: Session, relation: Relation) -> set[int]:
     for dependency in relations.dependents(tx, relation.id):
         consumer = relations.by_id(tx, dependency.relation_id)
         if consumer.kind is Kind.STREAM_TABLE:
-            text = streams.by_id(tx, consumer.id).frontier.get(relation.id)
-            if text is not None and LakePosition.parse(text).uid == relation.uid:
-                needed.add(LakePosition.parse(text).version)
+            stream = streams.by_id(tx, consumer.id)
+            # Inner tables may be behind, and catch up from where they stand.
+            behind = stream.state.get("frontier", {}).get(str(relation.id))
+            for text in (stream.frontier.get(relation.id), behind):
+                if text is not None and LakePosition.parse(text).uid == relation.uid:
+                    needed.add(LakePosition.parse(text).version)
     return needed
 
 
@@ -106,8 +139,9 @@ def _protected(tx: Session, relation: Relation) -> set[str]:
     found = {str(record.details["stage"]) for record in history.running(tx, relation.id) if "stage" in record.details}
     for intent in intents.pending(tx, [relation.id]):
         for member in intent.members:
-            if member.relation_id == relation.id and member.commit is not None:
-                found |= TableCommit.from_json(member.commit).stage_ids
+            if member.relation_id == relation.id:
+                for _, written in commits_of(member):
+                    found |= written.stage_ids
     return found
 
 
