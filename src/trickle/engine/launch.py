@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 import tempfile
 import warnings
 from collections.abc import Mapping
@@ -112,6 +113,9 @@ def jvm_log_tail(lines: int = 5) -> str:
 
 def _start_jvm(conf: SparkConf) -> None:
     """Start the JVM with its output in a file: parts of it (``Using incubator modules``) cannot be turned off."""
+    if conf.get("spark.master", "").startswith("local"):
+        # The user's own functions run in the Python that has the packages they were written with.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     # A stopped session leaves its JVM behind, and PySpark uses that one again.
     if SparkContext._gateway is None:
         with _jvm_log().open("ab") as log:

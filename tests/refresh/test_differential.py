@@ -1,0 +1,134 @@
+"""Stories of refreshes by changes: what is stored, what catches up, what is built anew, what is refused."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from pyspark.sql.functions import udf
+from pyspark.sql.types import IntegerType
+
+from trickle import Trickle
+from trickle.errors import UnsupportedQuery
+from trickle.testing import check
+
+NESTED = "SELECT max(total) AS best FROM (SELECT c, sum(v) AS total FROM o GROUP BY c)"
+
+
+@pytest.fixture
+def shop(t: Trickle) -> Trickle:
+    t.sql("CREATE TABLE o (id INT, c STRING, v INT)")
+    t.sql("INSERT INTO o VALUES (1, 'a', 5), (2, 'b', 7), (3, 'a', 1), (4, NULL, 2)")
+    return t
+
+
+def test_inner_tables_catch_up_after_full_refreshes(shop: Trickle) -> None:
+    shop.create_stream_table("best", NESTED, refresh_mode="DIFFERENTIAL")
+    shop.sql("INSERT INTO o VALUES (5, 'b', 10)")
+    assert shop.refresh_stream_table("best", force=True).action == "FULL"
+    check(shop)
+    shop.sql("DELETE FROM o WHERE id = 5; INSERT INTO o VALUES (6, 'a', 3)")
+    assert shop.refresh_stream_table("best", force=True).action == "FULL"
+    shop.sql("UPDATE o SET v = 0 WHERE c = 'a'")
+    assert shop.refresh_stream_table("best").action == "DIFFERENTIAL"
+    check(shop)
+    assert [row.best for row in shop.table("best").collect()] == [7]
+
+
+def test_a_replaced_source_is_read_anew(shop: Trickle) -> None:
+    shop.create_stream_table("best", NESTED, refresh_mode="DIFFERENTIAL")
+    shop.sql("CREATE OR REPLACE TABLE o (id INT, c STRING, v INT); INSERT INTO o VALUES (1, 'x', 3)")
+    assert shop.refresh_stream_table("best").action == "REINITIALIZE"
+    check(shop)
+    shop.sql("INSERT INTO o VALUES (2, 'x', 4)")
+    assert shop.refresh_stream_table("best").action == "DIFFERENTIAL"
+    check(shop)
+
+
+def test_rows_that_differ_in_hidden_columns_only_count_as_none(shop: Trickle) -> None:
+    shop.create_stream_table("names", "SELECT DISTINCT c FROM o", refresh_mode="DIFFERENTIAL")
+    shop.create_stream_table("count", "SELECT count(*) AS n FROM names", refresh_mode="DIFFERENTIAL")
+    shop.sql("INSERT INTO o VALUES (9, 'a', 1), (10, 'z', 1)")
+    done = shop.refresh_stream_table("names")
+    assert (done.action, done.rows_inserted, done.rows_deleted) == ("DIFFERENTIAL", 1, 0)
+    shop.refresh_stream_table("count")
+    shop.sql("INSERT INTO o VALUES (11, 'a', 1)")
+    assert shop.refresh_stream_table("names").rows_inserted == 0
+    assert shop.refresh_stream_table("count").action == "NO_DATA"
+    check(shop)
+
+
+def test_a_mode_that_changes_changes_what_is_stored(shop: Trickle) -> None:
+    shop.create_stream_table("sums", "SELECT c, avg(v) AS mean FROM o GROUP BY c", refresh_mode="FULL")
+    assert shop.table("sums").columns == ["c", "mean"]
+    shop.alter_stream_table("sums", refresh_mode="DIFFERENTIAL")
+    shop.sql("DELETE FROM o WHERE id = 1")
+    assert shop.refresh_stream_table("sums").action == "DIFFERENTIAL"
+    check(shop)
+    assert shop.list_auxiliary_columns("sums")
+    shop.alter_stream_table("sums", refresh_mode="FULL")
+    assert not shop.list_auxiliary_columns("sums")
+    check(shop)
+
+
+def test_a_stream_table_that_was_to_grow_only_and_does_not(shop: Trickle) -> None:
+    shop.create_stream_table("log", "SELECT id, v FROM o WHERE v > 1", refresh_mode="DIFFERENTIAL", append_only=True)
+    shop.sql("INSERT INTO o VALUES (9, 'a', 9)")
+    shop.refresh_stream_table("log")
+    assert not shop.alerts()
+    shop.sql("DELETE FROM o WHERE id = 9")
+    shop.refresh_stream_table("log")
+    check(shop)
+    assert [alert.event for alert in shop.alerts()] == ["append_only_reverted"]
+
+
+def test_floating_sums_are_computed_anew_after_a_number_of_refreshes(shop: Trickle) -> None:
+    shop.sql("SET trickle.algebraic_drift_reset_cycles = 2")
+    shop.create_stream_table("total", "SELECT sum(v / 3) AS s FROM o", refresh_mode="DIFFERENTIAL")
+    shop.create_stream_table("exact", "SELECT sum(v) AS s FROM o", refresh_mode="DIFFERENTIAL")
+    actions = []
+    for number in range(3):
+        shop.sql(f"INSERT INTO o VALUES ({20 + number}, 'a', {number})")
+        actions.append((shop.refresh_stream_table("total").action, shop.refresh_stream_table("exact").action))
+        check(shop)
+    assert actions == [("DIFFERENTIAL", "DIFFERENTIAL")] * 2 + [("FULL", "DIFFERENTIAL")]
+
+
+def test_functions_of_the_user(shop: Trickle) -> None:
+    spark = shop.warehouse.engine.spark
+    spark.udf.register("twice", udf(lambda v: None if v is None else 2 * v, IntegerType()))
+    spark.udf.register("dice", udf(lambda: random.randrange(6), IntegerType()).asNondeterministic())
+    shop.create_stream_table("doubled", "SELECT id, twice(v) AS v FROM o", refresh_mode="DIFFERENTIAL")
+    shop.sql("UPDATE o SET v = v + 1 WHERE id < 3")
+    assert shop.refresh_stream_table("doubled").action == "DIFFERENTIAL"
+    check(shop)
+    with pytest.raises(UnsupportedQuery, match="dice"):
+        shop.create_stream_table("thrown", "SELECT id, dice() AS d FROM o", refresh_mode="DIFFERENTIAL")
+
+
+def test_vacuum_leaves_what_refreshes_by_changes_need(shop: Trickle) -> None:
+    shop.sql("SET trickle.vacuum_retention_hours = 0")
+    shop.create_stream_table("best", NESTED, refresh_mode="DIFFERENTIAL")
+    for number in range(2):
+        shop.sql(f"INSERT INTO o VALUES ({30 + number}, 'b', 50)")
+        shop.refresh_stream_table("best")
+        assert shop.vacuum()
+    shop.sql("DELETE FROM o WHERE id = 30")
+    assert shop.refresh_stream_table("best").action == "DIFFERENTIAL"
+    check(shop)
+
+
+def test_all_and_any_of_a_subquery(shop: Trickle) -> None:
+    shop.sql("CREATE TABLE limits (v INT); INSERT INTO limits VALUES (2), (5)")
+    shop.create_stream_table(
+        "over", "SELECT id FROM o WHERE v > ALL (SELECT v FROM limits)", refresh_mode="DIFFERENTIAL"
+    )
+    shop.create_stream_table(
+        "some", "SELECT id FROM o WHERE v <= ANY (SELECT v FROM limits)", refresh_mode="DIFFERENTIAL"
+    )
+    assert sorted(row.id for row in shop.table("over").collect()) == [2]
+    for change in ("INSERT INTO limits VALUES (NULL)", "DELETE FROM limits", "INSERT INTO limits VALUES (0)"):
+        shop.sql(change)
+        shop.refresh_stream_table("over")
+        shop.refresh_stream_table("some")
+        check(shop)
