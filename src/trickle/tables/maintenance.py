@@ -127,7 +127,7 @@ def _needed(tx: Session, relation: Relation) -> set[int]:
         if consumer.kind is Kind.STREAM_TABLE:
             stream = streams.by_id(tx, consumer.id)
             # Inner tables may be behind, and catch up from where they stand.
-            behind = stream.state.get("frontier", {}).get(str(relation.id))
+            behind = stream.state["frontier"].get(str(relation.id)) if stream.state.get("tables") else None
             for text in (stream.frontier.get(relation.id), behind):
                 if text is not None and LakePosition.parse(text).uid == relation.uid:
                     needed.add(LakePosition.parse(text).version)
