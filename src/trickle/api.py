@@ -20,6 +20,7 @@ from trickle.clock import Clock, SystemClock
 from trickle.engine import Engine
 from trickle.errors import InvalidOption, WarehouseMissing
 from trickle.history.failures import close_abandoned
+from trickle.lake.few import MOST_ROWS, Few
 from trickle.lake.location import Location
 from trickle.refresh import definition, explain
 from trickle.refresh.definition import Definition
@@ -39,8 +40,6 @@ from trickle.warehouse import Warehouse
 
 CATALOG_FILE = "trickle.db"
 SETTINGS_FILE = "trickle.toml"
-ONE_FILE_BYTES = 16 << 20
-"""Arrow rows of this size are written as one file."""
 
 PROCEDURES = (
     "alerts",
@@ -148,8 +147,9 @@ class Trickle:
         frame = self.warehouse.engine.from_arrow(rows) if isinstance(rows, pa.Table) else rows
         match mode:
             case "append":
-                small = isinstance(rows, pa.Table) and rows.nbytes <= ONE_FILE_BYTES
-                return append_rows(self.warehouse, table, lambda s: match_names(frame, s, table), small=small)
+                light = isinstance(rows, pa.Table) and rows.num_rows <= MOST_ROWS
+                few = Few(self.warehouse.engine) if light else None
+                return append_rows(self.warehouse, table, lambda s: match_names(frame, s, table), few=few)
             case "overwrite":
                 return replace_contents(self.warehouse, table, lambda s: match_names(frame, s, table))
             case other:

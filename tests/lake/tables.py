@@ -86,7 +86,7 @@ def filled(
     snapshot = create(Location.of(place), schema, partition_by=partition_by)
     if not rows:
         return snapshot
-    return committed(append(engine, snapshot, frame(engine, schema, rows), small=True))
+    return committed(append(engine, snapshot, frame(engine, schema, rows).coalesce(1)))
 
 
 def clustered(engine: Engine, place: Path, files: int, rows_each: int) -> Snapshot:

@@ -40,7 +40,7 @@ def test_compaction_changes_files_and_no_rows(engine: Engine, tmp_path: Path) ->
 def test_large_files_stay_and_neighbours_come_together(engine: Engine, tmp_path: Path) -> None:
     table = clustered(engine, tmp_path, files=6, rows_each=5)
     table = committed(
-        append(engine, table, engine.sql("SELECT id + 100 AS k, uuid() AS v FROM range(5000)"), small=True)
+        append(engine, table, engine.sql("SELECT id + 100 AS k, uuid() AS v FROM range(5000)").coalesce(1))
     )
     target = 2 * max(file.size for file in table.files[:6]) + 100
     newer = committed(compact(engine, table, target_bytes=target))

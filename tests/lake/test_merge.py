@@ -136,7 +136,7 @@ def test_of_64_files_a_merge_rewrites_the_3_that_hold_the_rows(engine: Engine, t
 
 def test_few_keys_far_apart_do_not_take_in_the_files_between_them(engine: Engine, tmp_path: Path) -> None:
     table = clustered(engine, tmp_path, files=64, rows_each=20)
-    staged = stage_changes(delta(engine, KEYED, [((k, ""), -1) for k in (5, 640, 1279)]), table.location)
+    staged, _ = stage_changes(delta(engine, KEYED, [((k, ""), -1) for k in (5, 640, 1279)]), table.location)
     rows = ChangeRows(engine, table.location, staged)
     assert candidate_files(table, rows.deletions(["k"]), pick(KEYED, ["k"])) == (
         table.files[0],
@@ -228,7 +228,7 @@ def test_trap_a_merge_broadcasts_its_small_side_and_has_no_full_outer_join(
     engine: Engine, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = clustered(engine, tmp_path, files=3, rows_each=4)
-    staged = stage_changes(delta(engine, KEYED, [((1, "v1"), -1), ((1, "new"), 1)]), table.location)
+    staged, _ = stage_changes(delta(engine, KEYED, [((1, "v1"), -1), ((1, "new"), 1)]), table.location)
     rows = ChangeRows(engine, table.location, staged)
     for located in (
         locate_rows(engine, table, table.files, rows),

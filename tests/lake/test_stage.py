@@ -187,10 +187,10 @@ def test_trap_arrow_string_views_are_accepted(engine: Engine, place: Location) -
 
 def test_change_rows_are_counted_by_weight(engine: Engine, tmp_path: Path) -> None:
     table = create(Location.of(tmp_path), NUMBERS)
-    staged = stage_changes(delta(engine, NUMBERS, [((1,), 3), ((2,), -2), ((3,), -1)]), table.location)
+    staged, _ = stage_changes(delta(engine, NUMBERS, [((1,), 3), ((2,), -2), ((3,), -1)]), table.location)
     assert (staged.inserted, staged.deleted, staged.rows) == (3, 3, 3)
     assert all(path.startswith(f"_trickle_changes/{staged.stage_id}/") for path, _ in staged.files)
-    nothing = stage_changes(delta(engine, NUMBERS, []), table.location)
+    nothing, _ = stage_changes(delta(engine, NUMBERS, []), table.location)
     assert (nothing.files, nothing.inserted, nothing.deleted) == ((), 0, 0)
     discard(table.location, staged.stage_id)
     assert files_below(table.location) == set()

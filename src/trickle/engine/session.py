@@ -19,7 +19,7 @@ from trickle.engine.arrow import for_spark
 from trickle.engine.failures import spark_errors
 from trickle.engine.jobs import JobCount, JobCounter
 from trickle.engine.place import Given, Place, place_of
-from trickle.engine.tuning import Tuning
+from trickle.engine.tuning import Load, Tuning
 from trickle.errors import SparkUnavailable
 
 Kind = Literal["classic", "connect"]
@@ -97,12 +97,12 @@ class Engine:
                 self.spark.catalog.dropTempView(name)
 
     @contextmanager
-    def tuned(self, *, small: bool) -> Iterator[None]:
-        """Inside the block, plans are run as those of changes should be (``tuning.py``); ``small`` for few rows.
+    def tuned(self, load: Load) -> Iterator[None]:
+        """Inside the block, plans are run as fits their load (``tuning.py``).
 
         Settings belong to the session: other threads that use it meanwhile run with them too, and are as right.
         """
-        with self._tuning.applied(self.spark, small=small):
+        with self._tuning.applied(self.spark, load):
             yield
 
     def count_jobs(self) -> AbstractContextManager[JobCount]:

@@ -1,22 +1,45 @@
-"""Settings for plans of changes: wide expressions, many joins, few rows."""
+"""Settings of the session that fit what is being run: plans of changes, few rows, little to read.
+
+Settings belong to the session, so threads share them. What is set is what suits the heaviest of the loads that are
+under way: a light plan that runs with heavier settings takes some more milliseconds, a heavy one with light settings
+would take minutes.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Literal
 
 from pyspark.sql import SparkSession
 
-ALWAYS: Mapping[str, str] = {
+Load = Literal["any", "change", "small", "light"]
+"""From the heaviest: anything; a plan of changes; one with few rows to come out; one with few rows to read as well."""
+
+_CHANGE: Mapping[str, str] = {
     # Over a table of twenty columns the optimiser would take minutes to derive what nobody asked for.
     "spark.sql.constraintPropagation.enabled": "false",
 }
-SMALL: Mapping[str, str] = {
+_SMALL: Mapping[str, str] = {
+    **_CHANGE,
     # Adaptive execution makes a job of every shuffle.
     "spark.sql.adaptive.enabled": "false",
+    # Starting a second task takes longer than it saves.
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
 }
+_LIGHT: Mapping[str, str] = {
+    **_SMALL,
+    # Compiling a plan takes longer than interpreting it for some thousand rows.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+_SETTINGS: Mapping[Load, Mapping[str, str]] = {"any": {}, "change": _CHANGE, "small": _SMALL, "light": _LIGHT}
+_HEAVIEST_FIRST: tuple[Load, ...] = ("any", "change", "small", "light")
+
+LIGHT_ROWS = 50_000
+"""Rows up to which reading is light."""
 
 
 class Tuning:
@@ -24,31 +47,36 @@ class Tuning:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._users: Counter[str] = Counter()
+        self._loads: dict[int, list[Load]] = {}
         self._usual: dict[str, str | None] = {}
 
     @contextmanager
-    def applied(self, spark: SparkSession, *, small: bool) -> Iterator[None]:
-        """Set them, and put back what was there when the last user is done."""
-        wanted = {**ALWAYS, **SMALL} if small else ALWAYS
+    def applied(self, spark: SparkSession, load: Load) -> Iterator[None]:
+        """Set what fits a load, and put back what was there when the last user is done."""
+        thread = threading.get_ident()
         with self._lock:
-            for name, value in wanted.items():
-                if not self._users[name]:
-                    self._usual[name] = spark.conf.get(name, None)
-                    spark.conf.set(name, value)
-                self._users[name] += 1
+            self._loads.setdefault(thread, []).append(load)
+            self._settle(spark)
         try:
             yield
         finally:
             with self._lock:
-                for name in wanted:
-                    self._users[name] -= 1
-                    if not self._users[name]:
-                        self._restore(spark, name)
+                self._loads[thread].pop()
+                if not self._loads[thread]:
+                    del self._loads[thread]
+                self._settle(spark)
 
-    def _restore(self, spark: SparkSession, name: str) -> None:
-        usual = self._usual.pop(name)
-        if usual is None:
-            spark.conf.unset(name)
-        else:
-            spark.conf.set(name, usual)
+    def _settle(self, spark: SparkSession) -> None:
+        current = {loads[-1] for loads in self._loads.values()}
+        heaviest: Load = next((load for load in _HEAVIEST_FIRST if load in current), "any")
+        wanted = _SETTINGS[heaviest]
+        for name in [name for name in self._usual if name not in wanted]:
+            usual = self._usual.pop(name)
+            if usual is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, usual)
+        for name, value in wanted.items():
+            if name not in self._usual:
+                self._usual[name] = spark.conf.get(name, None)
+                spark.conf.set(name, value)

@@ -47,6 +47,9 @@ def conform(df: DataFrame, schema: StructType, beside: Sequence[str] = ()) -> Da
     if missing:
         raise InvalidData(f"the rows have no column {missing[0]!r}", detail="the rows have: " + ", ".join(df.columns))
     types = {field.name: field.dataType for field in df.schema.fields}
+    if df.columns == [*schema.names, *beside] and all(_same(types[f.name], f.dataType) for f in schema.fields):
+        # Every column object is a call into the JVM.
+        return df
     columns = [
         _assigned(given[field.name.lower()], types[given[field.name.lower()]], field.name, field.dataType)
         for field in schema.fields

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +16,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 from trickle.algebra.names import quote
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.engine import Engine
+from trickle.engine.arrow import for_spark
 from trickle.lake.location import Location
 from trickle.lake.stage import ChangeFiles
 
@@ -31,12 +33,16 @@ class Victims:
     """Rows to delete by the place where they lie: FILE and ROW, for the driver and for Spark."""
 
     places: pa.Table
-    frame: DataFrame
+    _frame: Callable[[], DataFrame]
 
     @staticmethod
     def of(engine: Engine, places: pa.Table) -> Victims:
         """A set that is small enough to travel with the plan."""
-        return Victims(places, F.broadcast(engine.from_arrow(places)))
+        return Victims(places, lambda: F.broadcast(engine.from_arrow(places)))
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        return self._frame()
 
 
 @dataclass(frozen=True)
@@ -46,13 +52,17 @@ class ChangeRows:
     engine: Engine
     location: Location
     staged: ChangeFiles
+    held: pa.Table | None = None
+    """The same rows, where the driver has them already."""
 
     @property
     def is_local(self) -> bool:
         return self.staged.rows <= LOCAL_ROWS and self.staged.size <= LOCAL_BYTES
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """Columns of the rows, or all of them, as Arrow. File paths repeat and come dictionary-encoded."""
+        """Columns of the rows, or all of them, as Arrow. File paths repeat and come dictionary-encoded from files."""
+        if self.held is not None:
+            return self.held if columns is None else self.held.select(list(columns))
         filesystem, root = self.location.filesystem()
         paths = [f"{root}/{path}" if root else path for path, _ in self.staged.files]
         parts = [
@@ -73,8 +83,11 @@ class ChangeRows:
         places = table.filter(pc.less(table.column(WEIGHT), 0)).select([FILE, ROW])
         if places.num_rows <= LOCAL_ROWS:
             return Victims.of(self.engine, places)
+        return Victims(places, partial(self._places, broadcast=places.num_rows <= _BROADCAST_PLACES))
+
+    def _places(self, *, broadcast: bool) -> DataFrame:
         stored = self.frame(StructType([]), (WEIGHT, FILE, ROW)).where(F.col(WEIGHT) < 0).select(FILE, ROW)
-        return Victims(places, F.broadcast(stored) if places.num_rows <= _BROADCAST_PLACES else stored)
+        return F.broadcast(stored) if broadcast else stored
 
     def deletions(self, columns: Sequence[str]) -> pa.Table:
         """Columns of the rows to delete."""
@@ -89,6 +102,15 @@ class ChangeRows:
             return self.engine.from_arrow(self.table(full.names), full)
         paths = [self.location.child(*path.split("/")).for_spark for path, _ in self.staged.files]
         return self.engine.spark.read.schema(full).parquet(*paths)
+
+    def local_inserts(self, schema: StructType, internal: Sequence[str] = ()) -> pa.Table:
+        """The rows to insert on the driver, each as often as its weight says."""
+        table = self.table([*schema.names, *internal, WEIGHT])
+        weights = table.column(WEIGHT).to_pylist()
+        places = [place for place, weight in enumerate(weights) for _ in range(weight)]
+        fields = [StructField(f.name, f.dataType) for f in schema.fields]
+        shape = StructType([*fields, *(StructField(name, _INTERNAL[name]) for name in internal)])
+        return for_spark(table.drop_columns([WEIGHT]).take(pa.array(places, pa.int64())), shape)
 
     def inserts(self, schema: StructType, internal: Sequence[str] = ()) -> DataFrame:
         """The rows to insert, each as often as its weight says."""

@@ -7,17 +7,16 @@ values and deletion vectors. Everything else is left to Spark (``lake/changes.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql.types import LongType, StructField, StructType
 
 from trickle.algebra.weights import WEIGHT
 from trickle.engine.arrow import for_spark
 from trickle.lake.changes import require_files, shared_schema
 from trickle.lake.difference import Difference, between
+from trickle.lake.few import read_few
 from trickle.lake.location import Location
 from trickle.lake.paths import is_absolute
 
@@ -89,15 +88,7 @@ def _is_plain(found: Difference) -> bool:
 
 
 def _read(location: Location, path: str, schema: StructType, weight: int | None) -> pa.Table:
-    filesystem, root = location.filesystem()
-    place = unquote(path)
-    with filesystem.open_input_file(f"{root}/{place}" if root else place) as source, pq.ParquetFile(source) as file:
-        there = {name.lower(): name for name in file.schema_arrow.names}
-        wanted = [there[f.name.lower()] for f in schema.fields if f.name.lower() in there]
-        table = file.read(columns=wanted if weight is not None else [*wanted, WEIGHT])
-    for missing in (f for f in schema.fields if f.name.lower() not in there):
-        table = table.append_column(missing.name, pa.nulls(table.num_rows))
-    if weight is not None:
-        table = table.append_column(WEIGHT, pa.array([weight] * table.num_rows, pa.int64()))
-    fields = [StructField(f.name, f.dataType) for f in schema.fields]
-    return for_spark(table, StructType([*fields, StructField(WEIGHT, LongType())]))
+    if weight is None:
+        return read_few(location, path, schema, (StructField(WEIGHT, LongType()),))
+    table = read_few(location, path, schema)
+    return table.append_column(WEIGHT, pa.array([weight] * table.num_rows, pa.int64()))

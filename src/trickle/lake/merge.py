@@ -28,6 +28,7 @@ from trickle.lake.changerows import ChangeRows, Victims
 from trickle.lake.changes import consolidate
 from trickle.lake.comparable import same_rows
 from trickle.lake.datafile import DataFile
+from trickle.lake.few import Few
 from trickle.lake.prepared import Prepared, note, staging
 from trickle.lake.rewrite import apply_changes, insert_rows, rewrite_files
 from trickle.lake.scan import pick, scan
@@ -45,14 +46,16 @@ _DELTA = INTERNAL_PREFIX + "delta_"
 _KIND = "merge"
 
 
-def merge_rows(engine: Engine, snapshot: Snapshot, delta: DataFrame, *, is_net: bool = False) -> Prepared:
+def merge_rows(
+    engine: Engine, snapshot: Snapshot, delta: DataFrame, *, is_net: bool = False, few: Few | None = None
+) -> Prepared:
     """Apply a delta (columns and WEIGHT) by whole row. NegativeMultiplicity when it deletes more than there is.
 
     ``is_net`` promises that no two rows of the delta are equal.
     """
     with staging(snapshot.location) as stages:
         given = conform(delta, snapshot.schema, beside=(WEIGHT,))
-        rows = _staged(engine, snapshot, given if is_net else consolidate(given), stages)
+        rows = _staged(engine, snapshot, given if is_net else consolidate(given), stages, few=few)
         if not rows.staged.files:
             return _nothing(snapshot, rows)
         if not rows.staged.deleted:
@@ -62,10 +65,7 @@ def merge_rows(engine: Engine, snapshot: Snapshot, delta: DataFrame, *, is_net: 
         if victims.places.num_rows != rows.staged.deleted:
             missing = rows.staged.deleted - victims.places.num_rows
             raise _absent(snapshot, f"{missing} of {rows.staged.deleted} rows to delete are not there")
-        inserts = None
-        if rows.staged.inserted:
-            inserts = rows.inserts(snapshot.schema).withColumn(FILE, F.lit(None).cast("string"))
-        adds, removes = rewrite_files(engine, snapshot, victims, inserts, stages)
+        adds, removes = rewrite_files(engine, snapshot, victims, rows, stages, placed=False)
         for stage_id in temporary:
             discard(snapshot.location, stage_id)
             stages.remove(stage_id)
@@ -209,10 +209,12 @@ def _delta(place: int) -> str:
     return f"{_DELTA}{place}"
 
 
-def _staged(engine: Engine, snapshot: Snapshot, rows: DataFrame, stages: list[str]) -> ChangeRows:
-    staged = stage_changes(rows, snapshot.location)
+def _staged(
+    engine: Engine, snapshot: Snapshot, rows: DataFrame, stages: list[str], *, few: Few | None = None
+) -> ChangeRows:
+    staged, held = stage_changes(rows, snapshot.location, few=few)
     stages.append(staged.stage_id)
-    return ChangeRows(engine, snapshot.location, staged)
+    return ChangeRows(engine, snapshot.location, staged, held)
 
 
 def _victims(

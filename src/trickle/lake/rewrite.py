@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
@@ -23,10 +24,11 @@ from trickle.lake.changerows import ChangeRows, Victims
 from trickle.lake.changes import consolidate
 from trickle.lake.commit import refuse_vectors
 from trickle.lake.datafile import DataFile
+from trickle.lake.few import Few, are_few, read_few
 from trickle.lake.prepared import Prepared, note, staging
 from trickle.lake.scan import read_files, scan
 from trickle.lake.snapshot import Snapshot
-from trickle.lake.stage import GROUP, Target, discard, stage, stage_changes
+from trickle.lake.stage import GROUP, Staged, Target, discard, stage, stage_changes, stage_few
 from trickle.lake.types import storable
 
 __all__ = ["Prepared", "append", "apply_changes", "insert_rows", "overwrite", "replace_rows", "rewrite_files"]
@@ -46,13 +48,13 @@ def append(
     rows: DataFrame | pa.Table,
     *,
     read_version: int | None = None,
-    small: bool = False,
+    few: Few | None = None,
 ) -> Prepared:
     """New rows in new files."""
     version = table.version if isinstance(table, Snapshot) else read_version
     if version is None:
         raise InternalError("append to a target needs the version that it is based on")
-    staged = stage(_frame(engine, table, rows), table, small=small)
+    staged = stage(_frame(engine, table, rows), table, small=few is not None, few=few)
     return Prepared(
         location=table.location,
         read_version=version,
@@ -71,7 +73,13 @@ def _frame(engine: Engine, table: Snapshot | Target, rows: DataFrame | pa.Table)
 
 
 def overwrite(
-    engine: Engine, snapshot: Snapshot, df: DataFrame, *, difference: bool, schema: StructType | None = None
+    engine: Engine,
+    snapshot: Snapshot,
+    df: DataFrame,
+    *,
+    difference: bool,
+    schema: StructType | None = None,
+    few: Few | None = None,
 ) -> Prepared:
     """New contents, perhaps with a new schema. With ``difference``, readers see the rows that differ and no others.
 
@@ -83,13 +91,15 @@ def overwrite(
     with staging(snapshot.location) as stages:
         shape = snapshot.schema if schema is None else storable(schema)
         target = Target(snapshot.location, shape, snapshot.partition_by)
-        staged = stage(df, target)
+        staged = stage(df, target, few=few)
         stages.append(staged.stage_id)
         old = sum(file.live_rows or 0 for file in snapshot.files)
         change = None
         # Where one side is empty, the files themselves are the difference.
         if difference and snapshot.files and staged.files:
-            change = stage_changes(_difference(engine, snapshot, staged.files), snapshot.location)
+            rows = _difference(engine, snapshot, staged.files)
+            both_few = few if are_few(snapshot.files, shape) else None
+            change, _ = stage_changes(rows, snapshot.location, few=both_few)
             stages.append(change.stage_id)
             if not change.files:
                 for stage_id in stages:
@@ -116,15 +126,17 @@ def _difference(engine: Engine, snapshot: Snapshot, files: Sequence[DataFile]) -
     return consolidate(old.union(new))
 
 
-def replace_rows(engine: Engine, snapshot: Snapshot, change_rows: DataFrame, *, kind: str = "merge") -> Prepared:
+def replace_rows(
+    engine: Engine, snapshot: Snapshot, change_rows: DataFrame, *, kind: str = "merge", few: Few | None = None
+) -> Prepared:
     """Apply located change rows: the table's columns, WEIGHT, and FILE and ROW of every row to delete.
 
     FILE of a row to insert is where it should go, NULL when that does not matter.
     """
     with staging(snapshot.location) as stages:
-        staged = stage_changes(change_rows, snapshot.location)
+        staged, held = stage_changes(change_rows, snapshot.location, few=few)
         stages.append(staged.stage_id)
-        rows = ChangeRows(engine, snapshot.location, staged)
+        rows = ChangeRows(engine, snapshot.location, staged, held)
         if not staged.files:
             discard(snapshot.location, staged.stage_id)
             return Prepared(snapshot.location, snapshot.version)
@@ -136,8 +148,7 @@ def apply_changes(engine: Engine, snapshot: Snapshot, rows: ChangeRows, stages: 
     staged = rows.staged
     if not staged.deleted:
         return insert_rows(snapshot, rows, kind)
-    inserts = rows.inserts(snapshot.schema, (FILE,)) if staged.inserted else None
-    adds, removes = rewrite_files(engine, snapshot, rows.victims(), inserts, stages)
+    adds, removes = rewrite_files(engine, snapshot, rows.victims(), rows, stages)
     return Prepared(
         location=snapshot.location,
         read_version=snapshot.version,
@@ -153,7 +164,10 @@ def apply_changes(engine: Engine, snapshot: Snapshot, rows: ChangeRows, stages: 
 
 def insert_rows(snapshot: Snapshot, rows: ChangeRows, kind: str) -> Prepared:
     """Staged change rows that delete nothing, as new files: these are the change, the staged rows are discarded."""
-    added = stage(rows.inserts(snapshot.schema), snapshot, small=rows.is_local)
+    if _on_driver(snapshot, (), rows):
+        added = stage_few([rows.local_inserts(snapshot.schema)], snapshot)
+    else:
+        added = stage(rows.inserts(snapshot.schema), snapshot, small=rows.is_local)
     discard(snapshot.location, rows.staged.stage_id)
     return Prepared(
         location=snapshot.location,
@@ -166,28 +180,82 @@ def insert_rows(snapshot: Snapshot, rows: ChangeRows, kind: str) -> Prepared:
 
 
 def rewrite_files(
-    engine: Engine, snapshot: Snapshot, victims: Victims, inserts: DataFrame | None, stages: list[str]
+    engine: Engine, snapshot: Snapshot, victims: Victims, rows: ChangeRows, stages: list[str], *, placed: bool = True
 ) -> tuple[tuple[DataFile, ...], tuple[DataFile, ...]]:
-    """Files to add and to remove so that the victims (FILE, ROW) go and the inserts (columns, FILE) come."""
+    """Files to add and to remove so that the victims (FILE, ROW) go and the rows to insert come.
+
+    ``placed`` rows say by FILE where they should go.
+    """
     touched = _touched(snapshot, victims.places)
     removes = tuple(file for file, _ in touched)
     refuse_vectors(snapshot.location, removes)
     partly = [file for file, count in touched if count != file.live_rows]
+    if not partly and not rows.staged.inserted:
+        return (), removes
+    if _on_driver(snapshot, partly, rows):
+        staged = stage_few(_rewritten(snapshot, removes, partly, victims.places, rows, placed), snapshot)
+    else:
+        staged = _rewrite(engine, snapshot, removes, partly, victims, rows, placed)
+    stages.append(staged.stage_id)
+    return staged.files, removes
+
+
+def _on_driver(snapshot: Snapshot, files: Sequence[DataFile], rows: ChangeRows) -> bool:
+    return rows.is_local and not snapshot.partition_by and are_few(files, snapshot.schema)
+
+
+def _rewritten(
+    snapshot: Snapshot,
+    removes: Sequence[DataFile],
+    partly: Sequence[DataFile],
+    places: pa.Table,
+    rows: ChangeRows,
+    placed: bool,
+) -> list[pa.Table]:
+    """On the driver: for each file what becomes of it, and the rows that belong to no file."""
+    schema, paths = snapshot.schema, [file.path for file in removes]
+    kept = {file.path: _without(snapshot, file, places) for file in partly}
+    inserts = rows.local_inserts(schema, (FILE,) if placed else ())
+    targets = inserts.column(FILE) if placed else pa.nulls(inserts.num_rows, pa.string())
+    inserts = inserts.select(schema.names)
+    tables = []
+    for path in paths:
+        come = inserts.filter(pc.equal(targets, path))
+        tables.append(pa.concat_tables([kept[path], come]) if path in kept else come)
+    elsewhere = pc.invert(pc.is_in(targets, pa.array(paths, pa.string())))
+    return [*tables, inserts.filter(elsewhere)]
+
+
+def _without(snapshot: Snapshot, file: DataFile, places: pa.Table) -> pa.Table:
+    table = read_few(snapshot.location, file.path, snapshot.schema)
+    gone = places.filter(pc.equal(places.column(FILE), file.path)).column(ROW)
+    rows = pa.array(range(table.num_rows), pa.int64())
+    return table.filter(pc.invert(pc.is_in(rows, gone.combine_chunks())))
+
+
+def _rewrite(
+    engine: Engine,
+    snapshot: Snapshot,
+    removes: Sequence[DataFile],
+    partly: Sequence[DataFile],
+    victims: Victims,
+    rows: ChangeRows,
+    placed: bool,
+) -> Staged:
+    """In Spark."""
     groups = {file.path: number for number, file in enumerate(removes)}
     parts = []
     if partly:
         parts.append(_grouped(engine, _kept(engine, snapshot, partly, victims), groups))
-    if inserts is not None:
-        parts.append(_grouped(engine, inserts, groups))
-    if not parts:
-        return (), removes
+    if rows.staged.inserted:
+        inserts = rows.inserts(snapshot.schema, (FILE,) if placed else ())
+        named = inserts if placed else inserts.withColumn(FILE, F.lit(None).cast("string"))
+        parts.append(_grouped(engine, named, groups))
     size = sum(file.size for file in partly)
-    rows = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
+    all_rows = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
     if ONE_TASK_BYTES < size <= SHUFFLE_BYTES:
-        rows = rows.repartition(GROUP)
-    staged = stage(rows, snapshot, small=size <= ONE_TASK_BYTES, grouped=True)
-    stages.append(staged.stage_id)
-    return staged.files, removes
+        all_rows = all_rows.repartition(GROUP)
+    return stage(all_rows, snapshot, small=size <= ONE_TASK_BYTES, grouped=True)
 
 
 def _touched(snapshot: Snapshot, places: pa.Table) -> list[tuple[DataFile, int]]:

@@ -84,19 +84,38 @@ class _Group:
     def read(self, located: bool) -> DataFrame:
         values = [self._values(file) for file in self.files]
         joined = (located and len(self.files) > 1) or len(set(values)) > 1
+        if self._is_plain and len(self.files) <= _SPELLED_OUT:
+            return self._located() if located else self._read()
         vectors = [file for file in self.files if file.deletion_vector is not None]
         key = file_key(self.location, self.files)
         rows = self._parquet(key if joined or vectors else None, ROW if located or vectors else None)
         if vectors:
             rows = rows.join(self._hidden(vectors, key), [KEY, ROW], "left_anti")
-        if joined and not self._partition and len(self.files) <= _SPELLED_OUT:
-            named = F.create_map(*(F.lit(part) for f in self.files for part in (key.of_path(f.path), f.path)))
-            rows = rows.withColumn(FILE, F.element_at(named, F.col(KEY)))
-        elif joined:
+        if joined:
             rows = rows.join(F.broadcast(self._described(values, key)), KEY)
         return rows.select(*self._output(values[0], joined, located))
 
-    def _parquet(self, key: FileKey | None, row: str | None) -> DataFrame:
+    @property
+    def _is_plain(self) -> bool:
+        """Whether all columns are in the files, and all rows are there."""
+        return not (
+            self._partition
+            or any(file.deletion_vector is not None for file in self.files)
+            or any(isinstance(field.dataType, NullType) for field in self.schema.fields)
+        )
+
+    def _located(self) -> DataFrame:
+        """Rows with their places, told by an expression: a join would cost a job."""
+        rows, key = self._read(), file_key(self.location, self.files)
+        metadata = rows.metadataColumn("_metadata")
+        if len(self.files) == 1:
+            file = F.lit(self.files[0].path)
+        else:
+            named = F.create_map(*(F.lit(part) for f in self.files for part in (key.of_path(f.path), f.path)))
+            file = F.element_at(named, key.of_row(metadata))
+        return rows.select("*", file.alias(FILE), metadata["row_index"].alias(ROW))
+
+    def _read(self) -> DataFrame:
         hidden = [file.path for file in self.files if is_hidden(file.path)]
         if hidden:
             raise UnsupportedTable(
@@ -105,7 +124,10 @@ class _Group:
                 hint="names that begin with _ or . are hidden files to Spark",
             )
         reader = self.engine.spark.read.schema(self._physical).option("recursiveFileLookup", "true")
-        rows = reader.parquet(*(for_spark(self.location, file.path) for file in self.files))
+        return reader.parquet(*(for_spark(self.location, file.path) for file in self.files))
+
+    def _parquet(self, key: FileKey | None, row: str | None) -> DataFrame:
+        rows = self._read()
         metadata = rows.metadataColumn("_metadata")
         extra = [] if key is None else [key.of_row(metadata).alias(KEY)]
         extra += [] if row is None else [metadata["row_index"].alias(row)]

@@ -59,6 +59,15 @@ def overlapping(
     return tuple(file for file in files if all(_may_hold(file, field, op, value) for field, op, value in tests))
 
 
+def span(files: Sequence[DataFile], field: StructField) -> tuple[Any, Any] | None:
+    """Bounds of a column over all files; None when they are not known."""
+    found = [_facts(file, field) for file in files if file.rows]
+    if not found or any(facts.low is None or facts.high is None for facts in found if facts.values):
+        return None
+    known = [facts for facts in found if facts.values]
+    return (min(facts.low for facts in known), max(facts.high for facts in known)) if known else None
+
+
 @dataclass(frozen=True)
 class _Facts:
     """What is known of one column in one file."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
@@ -25,6 +26,7 @@ from trickle.engine.failures import spark_errors
 from trickle.errors import InvalidData
 from trickle.lake.assign import conform
 from trickle.lake.datafile import DataFile
+from trickle.lake.few import Few, write_few
 from trickle.lake.footers import Described, describe
 from trickle.lake.location import Location, StoredFile
 from trickle.lake.snapshot import Snapshot
@@ -95,13 +97,20 @@ class ChangeFiles:
         return sum(rows for _, rows in self.files)
 
 
-def stage(df: DataFrame, table: Snapshot | Target, *, small: bool = False, grouped: bool = False) -> Staged:
+def stage(
+    df: DataFrame, table: Snapshot | Target, *, small: bool = False, grouped: bool = False, few: Few | None = None
+) -> Staged:
     """Write rows as data files of the table, invisible until committed.
 
-    ``small`` gathers them in one task. With ``grouped``, a column GROUP of whole numbers is there besides the table's
+    ``small`` gathers them in one task; rows that are ``few`` are written by the driver. With ``grouped``,
+    a column GROUP of whole numbers is there besides the table's
     own, and rows of different groups never share a file.
     """
     target = Target.of(table)
+    if few is not None and not target.partition_by:
+        rows = few.collected(conform(df, target.schema))
+        if rows is not None:
+            return stage_few([rows], target)
     helpers = _helper_names(target.schema, len(target.partition_by) + grouped)
     frame = _with_helpers(conform(df, target.schema, beside=(GROUP,) if grouped else ()), target, helpers)
     if small:
@@ -118,14 +127,33 @@ def stage(df: DataFrame, table: Snapshot | Target, *, small: bool = False, group
         raise
 
 
-def stage_changes(df: DataFrame, location: Location, *, small: bool = False) -> ChangeFiles:
-    """Write change rows (the table's columns, the weight, perhaps where the row lies) beside the data files."""
+def stage_few(tables: Sequence[pa.Table], table: Snapshot | Target) -> Staged:
+    """Write rows that are on the driver: each Arrow table, of the columns of a table without partitions, a file."""
+    target = Target.of(table)
     stage_id = new_stage_id()
-    others = [c for c in df.columns if c != WEIGHT]
-    frame = df.select(*(F.col(quote(c)) for c in others), F.col(WEIGHT).cast("bigint").alias(WEIGHT))
     try:
-        _write(frame.coalesce(1) if small else frame, location, changes_folder(stage_id), ())
-        return _count_changes(location, stage_id)
+        write_few(target.location, data_folder(stage_id), tables)
+        return Staged(stage_id, _describe(target, stage_id, ()))
+    except BaseException:
+        discard(target.location, stage_id)
+        raise
+
+
+def stage_changes(df: DataFrame, location: Location, *, few: Few | None = None) -> tuple[ChangeFiles, pa.Table | None]:
+    """Write change rows (the table's columns, the weight, perhaps where the row lies) beside the data files.
+
+    Those that are ``few`` are returned too.
+    """
+    stage_id = new_stage_id()
+    rows = few.collected(df) if few is not None else None
+    try:
+        if rows is None:
+            _write(df.withColumn(WEIGHT, F.col(WEIGHT).cast("bigint")), location, changes_folder(stage_id), ())
+        else:
+            place = rows.column_names.index(WEIGHT)
+            rows = rows.set_column(place, WEIGHT, rows.column(WEIGHT).cast(pa.int64()))
+            write_few(location, changes_folder(stage_id), [rows])
+        return _count_changes(location, stage_id), rows
     except BaseException:
         discard(location, stage_id)
         raise

@@ -39,12 +39,14 @@ class Scan(Leaf):
     """A table. ``fields`` are pairs of the table's column and the name that it has in the tree.
 
     At the face ``change`` the weight is a column more; with ``located`` the place of every row is two columns more.
+    ``files`` are those that have to be read, where that was found out; None for all.
     """
 
     table: str
     fields: tuple[tuple[str, str], ...]
     face: Face = Face.NEW
     located: bool = False
+    files: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         check_distinct(self.columns, f"scan of {self.table}")

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
 from trickle.delta.optimize import optimized
@@ -77,12 +76,11 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
     result = prune(plan.result, (), empty)
     if is_nothing(result):
         return None
-    rows = faces.run(result)
+    rows, few = faces.run(result), faces.few(result)
     if plan.located:
-        return replace_rows(faces.engine, snapshot, _located(rows, snapshot))
-    return merge_rows(faces.engine, snapshot, conform(rows, snapshot.schema, beside=(WEIGHT,)))
+        return replace_rows(faces.engine, snapshot, _located(rows, snapshot), few=few)
+    return merge_rows(faces.engine, snapshot, conform(rows, snapshot.schema, beside=(WEIGHT,)), few=few)
 
 
 def _located(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
-    found = conform(rows, snapshot.schema, beside=(WEIGHT, FILE, ROW, HIDDEN))
-    return found.withColumn(WEIGHT, F.col(WEIGHT).cast("bigint"))
+    return conform(rows, snapshot.schema, beside=(WEIGHT, FILE, ROW, HIDDEN))

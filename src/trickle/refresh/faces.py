@@ -14,17 +14,25 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from trickle.algebra.names import quote
 from trickle.algebra.weights import WEIGHT
+from trickle.delta.reach import given_by
 from trickle.engine import Engine, spark_errors
-from trickle.engine.query import run_query
+from trickle.engine.tuning import LIGHT_ROWS, Load
+from trickle.lake.few import Few, rows_at_hand
 from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot
 from trickle.operators import Face, Filter, Operator, Project, Scan, Step, Values, walk
 from trickle.refresh.held import Held
+from trickle.refresh.narrowing import Narrowing, without_empty
 from trickle.refresh.recursion import MAX_DEPTH, resolved
 from trickle.sql.clock import with_moments
 from trickle.sql.lower import lower
 
 __all__ = ["Faces", "Held", "Table", "change_columns"]
+
+MOST_HELD = 500_000
+"""Rows that are held on the driver at the most; more are held by Spark."""
+MOST_AT_HAND = 2_000
+"""Rows of a table up to which it travels with the plan: no file is opened by Spark, no job broadcasts it."""
 
 
 @dataclass(frozen=True)
@@ -53,28 +61,66 @@ class Faces:
     """Rounds after which a recursion is taken for endless."""
     files_read: int = 0
     _cached: ExitStack = field(default_factory=ExitStack)
+    _views: dict[tuple[str, ...], str] = field(default_factory=dict)
 
     def run(self, tree: Operator) -> DataFrame:
         """A tree as a DataFrame. Recursions in it are computed at once."""
         tree = resolved(self, with_moments(tree, self.moments), self.max_depth)
-        wanted: dict[str, list[Scan | Step]] = {}
+        return self._run(self._narrowed(tree) if self.is_small else tree)
+
+    def _narrowed(self, tree: Operator) -> Operator:
+        less = Narrowing(self._snapshot, self._keys, lambda part: self.hold(part, self._run(part)), self.steps).tree(
+            tree
+        )
+        return without_empty(less, self.steps)
+
+    def _run(self, tree: Operator) -> DataFrame:
+        leaves: dict[str, list[Scan | Step]] = {}
         for node in walk(tree):
             if isinstance(node, Scan | Step):
-                wanted.setdefault(_leaf_key(node), []).append(node)
-        frames = [self._frame(leaves) for leaves in wanted.values()]
+                leaves.setdefault(_leaf_key(node), []).append(node)
+        views = {key: self._view(found) for key, found in leaves.items()}
+        return self.engine.sql(lower(tree, lambda leaf: views[_leaf_key(leaf)]))
 
-        def render(names: Sequence[str]) -> str:
-            by_leaf = dict(zip(wanted, names, strict=True))
-            return lower(tree, lambda leaf: by_leaf[_leaf_key(leaf)])
+    def _view(self, leaves: Sequence[Scan | Step]) -> str:
+        """The name under which Spark knows a leaf, with the columns that are wanted of it."""
+        columns = _columns(leaves)
+        key = (_leaf_key(leaves[0]), *columns)
+        if isinstance(leaves[0], Step):
+            key = (*key, str(id(self.steps[leaves[0].name])))
+        if key not in self._views:
+            self._views[key] = self._cached.enter_context(self.engine.temp_view(self._frame(leaves[0], columns)))
+        return self._views[key]
 
-        return run_query(self.engine, frames, render)
+    @property
+    def is_light(self) -> bool:
+        """Whether all tables together are little to read."""
+        counts = [file.rows for table in self.tables.values() for file in table.new.files]
+        return sum(LIGHT_ROWS if rows is None else rows for rows in counts) < LIGHT_ROWS
 
-    def hold(self, frame: DataFrame) -> Held:
-        """Compute rows once: on the driver when they are few, else where Spark keeps them."""
+    def few(self, tree: Operator) -> Few | None:
+        """Whether a tree makes few rows, and how much it reads for them."""
+        return Few(self.engine, self._load(tree)) if self.is_small else None
+
+    def _load(self, tree: Operator) -> Load:
+        rows = 0
+        for node in walk(tree):
+            if isinstance(node, Scan) and node.face is not Face.CHANGE:
+                rows += sum(LIGHT_ROWS if file.rows is None else file.rows for file in self._snapshot(node).files)
+            elif isinstance(node, Step):
+                rows += self.steps[node.name].rows
+            elif isinstance(node, Scan):
+                rows += self.changes[node.table].rows
+        return "light" if rows < LIGHT_ROWS else "small"
+
+    def hold(self, tree: Operator, frame: DataFrame) -> Held:
+        """Compute the rows of a tree once: on the driver when they are few, else where Spark keeps them."""
         with spark_errors():
             if self.is_small:
-                table = frame.toArrow()
-                return Held(self.engine.from_arrow(table, frame.schema), table.num_rows)
+                with self.engine.tuned(self._load(tree)):
+                    table = frame.limit(MOST_HELD + 1).toArrow()
+                if table.num_rows <= MOST_HELD:
+                    return Held(self.engine.from_arrow(table, frame.schema), table.num_rows, table)
             kept = frame.persist()
             self._cached.callback(kept.unpersist)
             return Held(kept, kept.count())
@@ -83,9 +129,9 @@ class Faces:
         """The rows of a step. What only picks from changes at hand costs nothing to repeat, and no job to look at."""
         frame = self.run(tree)
         if self.is_small and all(map(_is_at_hand, walk(tree))):
-            with spark_errors():
-                return Held(frame, 0 if frame.isEmpty() else 1)
-        return self.hold(frame)
+            with spark_errors(), self.engine.tuned("light"):
+                return Held(frame, 0 if frame.isEmpty() else 1, tree=tree)
+        return self.hold(tree, frame)
 
     def hold_change(self, table: str, columns: Sequence[str]) -> Held:
         """The net change of a table, each row with a weight of +1 or -1; computed once."""
@@ -94,29 +140,52 @@ class Faces:
             assert source.change is not None
             rows = source.local(columns) if self.is_small and source.local is not None else None
             if rows is None:
-                self.changes[table] = self.hold(_single(source.change(columns)))
+                self.changes[table] = self.hold(Values((), ()), _single(source.change(columns)))
             else:
                 fields = [StructField(f.name, f.dataType) for f in pick(source.new.schema, columns).fields]
                 shape = StructType([*fields, StructField(WEIGHT, LongType())])
-                self.changes[table] = Held(self.engine.from_arrow(rows, shape), rows.num_rows)
+                self.changes[table] = Held(self.engine.from_arrow(rows, shape), rows.num_rows, rows)
         return self.changes[table]
 
     def close(self) -> None:
         """Let go of what Spark keeps."""
         self._cached.close()
 
-    def _frame(self, leaves: Sequence[Scan | Step]) -> DataFrame:
-        first = leaves[0]
+    def _frame(self, first: Scan | Step, columns: Sequence[str]) -> DataFrame:
         if isinstance(first, Step):
             return self.steps[first.name].frame
-        table = self.tables[first.table]
         if first.face is Face.CHANGE:
             return self.changes[first.table].frame
-        snapshot = table.new if first.face is Face.NEW else table.old
-        assert snapshot is not None, f"{first.table} has no {first.face} version"
-        self.files_read += len(snapshot.files)
+        snapshot = self._snapshot(first)
+        chosen = None if first.files is None else frozenset(first.files)
+        files = [file for file in snapshot.files if chosen is None or file.path in chosen]
+        self.files_read += len(files)
+        shape = pick(snapshot.schema, columns)
+        found = rows_at_hand(snapshot.location, files, shape, located=first.located, most=MOST_AT_HAND)
+        if found is not None:
+            return self.engine.from_arrow(*found)
         with spark_errors():
-            return scan(self.engine, snapshot, columns=_columns(leaves), located=first.located)
+            return scan(self.engine, snapshot, columns=columns, files=files, located=first.located)
+
+    def _snapshot(self, leaf: Scan) -> Snapshot:
+        table = self.tables[leaf.table]
+        snapshot = table.new if leaf.face is Face.NEW else table.old
+        assert snapshot is not None, f"{leaf.table} has no {leaf.face} version"
+        return snapshot
+
+    def _keys(self, leaf: Scan | Step, column: str) -> pa.ChunkedArray | None:
+        """The values of a column of what the driver has; perhaps some more."""
+        held = self.steps.get(leaf.name) if isinstance(leaf, Step) else self.changes.get(leaf.table)
+        if held is None:
+            return None
+        if held.table is not None:
+            return held.table.column(column)
+        below = None if held.tree is None else given_by(held.tree, column)
+        parts = [self._keys(*one) for one in below or ()]
+        known = [part for part in parts if part is not None]
+        if not known or len(known) < len(parts) or any(part.type != known[0].type for part in known):
+            return None
+        return pa.chunked_array([chunk for part in known for chunk in part.chunks], known[0].type)
 
 
 def _is_at_hand(node: Operator) -> bool:
@@ -148,7 +217,7 @@ def _leaf_key(leaf: Scan | Step) -> str:
         case Step():
             return f"step {leaf.name}"
         case Scan():
-            return f"{leaf.face} {leaf.located} {leaf.table}"
+            return f"{leaf.face} {leaf.located} {leaf.table} {leaf.files}"
 
 
 def _single(rows: DataFrame) -> DataFrame:

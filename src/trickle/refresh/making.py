@@ -24,6 +24,7 @@ from trickle.errors import HistoryLost, SchemaDrift, UnknownTable
 from trickle.lake.assign import conform
 from trickle.lake.changes import consolidate
 from trickle.lake.create import create
+from trickle.lake.few import Few
 from trickle.lake.prepared import Prepared
 from trickle.lake.rewrite import overwrite
 from trickle.lake.shape import lost_columns, relaxed
@@ -118,19 +119,22 @@ def make_full(task: Task, action: Action) -> Made:
         schema = _next_schema(given.schema, snapshot, rebuild=rebuild, name=task.name)
         wanted = schema or snapshot.schema
         full = kept_in_full(task.compiled) if rebuild else None
-        if is_recursive(task.query.text, DEEPEST):
-            with closing(_new_faces(task)) as faces:
-                rows = conform(faces.run(compile_reading(task.query, reading).tree), wanted)
-                return _overwritten(task, snapshot, rows, schema, full)
-        return _overwritten(task, snapshot, given.select(*[quote(c) for c in wanted.names]), schema, full)
+        with closing(_new_faces(task)) as faces:
+            rows = (
+                conform(faces.run(compile_reading(task.query, reading).tree), wanted)
+                if is_recursive(task.query.text, DEEPEST)
+                else given.select(*[quote(c) for c in wanted.names])
+            )
+            return _overwritten(task, snapshot, rows, schema, full, _few(task, faces))
     with closing(_new_faces(task)) as faces:
+        few = _few(task, faces)
         prepared: dict[str, Prepared] = {}
         versions: dict[str, int] = {}
         if rebuild:
             for stage in task.compiled.inner:
                 folder, inner = _inner_snapshot(task, task.compiled, stage)
                 rows = conform(faces.run(stage.keeping.whole()), inner.schema)
-                prepared[folder] = overwrite(engine, inner, rows, difference=False)
+                prepared[folder] = overwrite(engine, inner, rows, difference=False, few=few)
                 faces.tables[stage.table] = Table(inner, next_snapshot(inner, prepared[folder]))
                 versions[folder] = faces.tables[stage.table].new.version
         own = task.compiled.own
@@ -141,7 +145,7 @@ def make_full(task: Task, action: Action) -> Made:
         state = None
         if rebuild:
             state = State(task.compiled.signature, versions, positions(task.frontier), task.moment.isoformat())
-        made = _overwritten(task, snapshot, rows, schema, None if state is None else state.to_json())
+        made = _overwritten(task, snapshot, rows, schema, None if state is None else state.to_json(), few)
         return replace(made, prepared={**{f: p for f, p in prepared.items() if not p.is_empty}, **made.prepared})
 
 
@@ -169,7 +173,7 @@ def _kept(task: Task, state: State, stages: Sequence[Stage]) -> Made:
     for table, folder in folders.items():
         stored[table] = open_snapshot(location.child(*folder.split("/")), state.tables[folder])
     small = _is_small(task)
-    with closing(_faces(task, is_small=small)) as faces, task.warehouse.engine.tuned(small=small):
+    with closing(_faces(task, is_small=small)) as faces, task.warehouse.engine.tuned("change"):
         faces.moments = {
             NOW: task.moment,
             NOW_OLD: datetime.fromisoformat(state.moment) if state.moment else task.moment,
@@ -194,12 +198,22 @@ def positions(frontier: Mapping[int, LakePosition]) -> dict[int, str]:
     return {source: str(position) for source, position in frontier.items()}
 
 
+def _few(task: Task, faces: Faces) -> Few | None:
+    """Whether the result of little to read will be few rows: most likely, where no row is made of nothing."""
+    return Few(task.warehouse.engine) if faces.is_light else None
+
+
 def _overwritten(
-    task: Task, snapshot: Snapshot, frame: DataFrame, schema: StructType | None, state: Mapping[str, Any] | None
+    task: Task,
+    snapshot: Snapshot,
+    frame: DataFrame,
+    schema: StructType | None,
+    state: Mapping[str, Any] | None,
+    few: Few | None,
 ) -> Made:
     # Consumers see what changed, not that everything was written anew.
     difference = task.member.has_consumers and schema is None and task.member.stream.populated
-    prepared = overwrite(task.warehouse.engine, snapshot, frame, difference=difference, schema=schema)
+    prepared = overwrite(task.warehouse.engine, snapshot, frame, difference=difference, schema=schema, few=few)
     return Made(snapshot, {} if prepared.is_empty else {OWN_FOLDER: prepared}, state)
 
 

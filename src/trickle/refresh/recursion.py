@@ -27,6 +27,7 @@ from trickle.delta.optimize.join_order import order_joins
 from trickle.delta.optimize.restrict import restrict_right
 from trickle.engine import Engine, spark_errors
 from trickle.engine.arrow import for_spark
+from trickle.engine.tuning import Load
 from trickle.errors import UnsupportedQuery
 from trickle.lake.shape import relaxed
 from trickle.operators import Aggregate, Join, JoinKind, Operator, Recursion, Step, null_safe, walk
@@ -73,7 +74,8 @@ class _Resolving:
     def _iterated(self, node: Recursion) -> str:
         name = f"recursion_{next(_numbers)}"
         start = self._faces.run(self.tree(node.base))
-        found = _Found(self._faces.engine, _by_place(start.schema), is_small=self._faces.is_small)
+        load: Load = "light" if self._faces.is_light else "any"
+        found = _Found(self._faces.engine, _by_place(start.schema), load, is_small=self._faces.is_small)
         if node.distinct:
             with spark_errors():
                 start = start.distinct()
@@ -139,6 +141,7 @@ class _Found:
 
     engine: Engine
     schema: StructType
+    load: Load
     is_small: bool
     _local: list[pa.Table] = field(default_factory=list)
     _kept: list[_Rows] = field(default_factory=list)
@@ -147,7 +150,7 @@ class _Found:
     def hold(self, frame: DataFrame) -> _Rows:
         """Compute the rows of a round."""
         fitting = self._fitting(frame)
-        with spark_errors():
+        with spark_errors(), self.engine.tuned(self.load):
             if self.is_small:
                 return self._on_driver(fitting.toArrow())
             if not self._latest_was_big:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from trickle.algebra.names import quote
 from trickle.algebra.weights import FILE, ROW, WEIGHT
+from trickle.lake.few import Few, are_few
 from trickle.lake.prepared import Prepared, note
 from trickle.lake.rewrite import append, replace_rows
 from trickle.lake.scan import scan
@@ -26,19 +27,22 @@ from trickle.warehouse import Warehouse
 
 def insert(warehouse: Warehouse, statement: Insert) -> Changed:
     """INSERT INTO and INSERT OVERWRITE."""
+    reading = resolve_now(warehouse, statement.query)
+    first = reading.bind(statement.query)
+
+    def arranged(frame: DataFrame, snapshot: Snapshot) -> DataFrame:
+        return arrange(frame, snapshot, statement.columns, statement.name)
 
     def rows(snapshot: Snapshot) -> DataFrame:
-        frame = resolve_now(warehouse, statement.query).bind(statement.query)
-        return arrange(frame, snapshot, statement.columns, statement.name)
+        return arranged(resolve_now(warehouse, statement.query).bind(statement.query), snapshot)
 
     if statement.overwrite:
         return replace_contents(warehouse, statement.name, rows)
-    # What somebody typed fits into one file.
-    typed = statement.query.text.lstrip()[:6].upper() == "VALUES"
-    if statement.name in resolve_now(warehouse, statement.query).relations:
+    if statement.name in reading.relations:
         # What was computed from the table itself is computed anew when another writer came first.
         return change(warehouse, statement.name, lambda s: append(warehouse.engine, s, rows(s)))
-    return append_rows(warehouse, statement.name, rows, small=typed)
+    few = Few(warehouse.engine) if reading.load == "light" else None
+    return append_rows(warehouse, statement.name, lambda s: arranged(first, s), few=few)
 
 
 def delete(warehouse: Warehouse, statement: Delete) -> Changed:
@@ -55,8 +59,8 @@ def delete(warehouse: Warehouse, statement: Delete) -> Changed:
                 f"FROM {quote(names[0])} AS {quote(alias)} WHERE {where.bind_refs(view_of)}"
             )
 
-        rows = resolve_now(warehouse, where).run([where], render, [located(warehouse, snapshot)])
-        return replace_rows(warehouse.engine, snapshot, rows)
+        reading = resolve_now(warehouse, where)
+        return replaced(warehouse, snapshot, reading, reading.run([where], render, [located(warehouse, snapshot)]))
 
     return change(warehouse, statement.name, prepare)
 
@@ -76,8 +80,8 @@ def update(warehouse: Warehouse, statement: Update) -> Changed:
             target = f"{quote(names[0])} AS {quote(alias)}"
             return weighted_pairs(f"SELECT {old} AS o, {new} AS n, {FILE}, {ROW} FROM {target}{where}")
 
-        rows = resolve_now(warehouse, *texts).run(texts, render, [located(warehouse, snapshot)])
-        return replace_rows(warehouse.engine, snapshot, rows)
+        reading = resolve_now(warehouse, *texts)
+        return replaced(warehouse, snapshot, reading, reading.run(texts, render, [located(warehouse, snapshot)]))
 
     return change(warehouse, statement.name, prepare)
 
@@ -102,6 +106,13 @@ def resolve_now(warehouse: Warehouse, *texts: SqlText) -> Reading:
     """What the texts read, as it stands now."""
     with warehouse.catalog.read() as tx:
         return resolve(warehouse, tx, *texts)
+
+
+def replaced(warehouse: Warehouse, snapshot: Snapshot, reading: Reading, rows: DataFrame) -> Prepared:
+    """Located change rows, computed from a table and what else a statement reads, applied to the table."""
+    engine = warehouse.engine
+    few = Few(engine, reading.load) if are_few(snapshot.files, snapshot.schema) else None
+    return replace_rows(engine, snapshot, rows, few=few)
 
 
 def located(warehouse: Warehouse, snapshot: Snapshot) -> DataFrame:

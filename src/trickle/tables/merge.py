@@ -10,11 +10,10 @@ from trickle.algebra.names import quote
 from trickle.algebra.weights import FILE, ROW
 from trickle.errors import UnknownColumn
 from trickle.lake.prepared import Prepared
-from trickle.lake.rewrite import replace_rows
 from trickle.lake.snapshot import Snapshot
 from trickle.sql import Merge, MergeClause, SqlText
-from trickle.tables.dml import located, resolve_now
-from trickle.tables.reading import ViewOf
+from trickle.tables.dml import located, replaced, resolve_now
+from trickle.tables.reading import Reading, ViewOf
 from trickle.tables.results import Changed
 from trickle.tables.rows import assigned, null_row, struct_of, weighted_pairs
 from trickle.tables.writing import change
@@ -29,12 +28,12 @@ def merge(warehouse: Warehouse, statement: Merge) -> Changed:
     """Run a MERGE."""
 
     def prepare(snapshot: Snapshot) -> Prepared:
-        return replace_rows(warehouse.engine, snapshot, _change_rows(warehouse, statement, snapshot))
+        return replaced(warehouse, snapshot, *_change_rows(warehouse, statement, snapshot))
 
     return change(warehouse, statement.name, prepare)
 
 
-def _change_rows(warehouse: Warehouse, statement: Merge, snapshot: Snapshot) -> DataFrame:
+def _change_rows(warehouse: Warehouse, statement: Merge, snapshot: Snapshot) -> tuple[Reading, DataFrame]:
     target = statement.alias or statement.name.table
     source = statement.source_alias
     texts = _texts(statement)
@@ -61,7 +60,7 @@ def _change_rows(warehouse: Warehouse, statement: Merge, snapshot: Snapshot) -> 
         )
         return weighted_pairs(_once(pairs))
 
-    return reading.run(texts, render, [located(warehouse, snapshot), source_rows])
+    return reading, reading.run(texts, render, [located(warehouse, snapshot), source_rows])
 
 
 def _texts(statement: Merge) -> list[SqlText]:

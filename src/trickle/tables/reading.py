@@ -18,6 +18,7 @@ from trickle.catalog import relations, streams
 from trickle.catalog.records import Kind, Relation
 from trickle.engine.failures import spark_errors
 from trickle.engine.query import run_query
+from trickle.engine.tuning import LIGHT_ROWS, Load
 from trickle.errors import UserError, WrongKind
 from trickle.lake.scan import scan
 from trickle.lake.snapshot import Snapshot, open_snapshot
@@ -44,6 +45,7 @@ class Reading:
     versions: Mapping[int, int] = field(default_factory=dict)
     overlays: Mapping[int, Snapshot] = field(default_factory=dict)
     _frames: dict[tuple[TableName, int | None], DataFrame] = field(default_factory=dict)
+    _rows: list[int | None] = field(default_factory=list)
 
     def bind(self, text: SqlText) -> DataFrame:
         """The text as a DataFrame."""
@@ -73,6 +75,11 @@ class Reading:
 
         return run_query(self.warehouse.engine, [*bound, *frames], render_all)
 
+    @property
+    def load(self) -> Load:
+        """How much there is to read, of what was bound so far."""
+        return "light" if sum(LIGHT_ROWS if rows is None else rows for rows in self._rows) < LIGHT_ROWS else "any"
+
     def frame(self, name: TableName, version: int | None = None) -> DataFrame:
         """A relation's rows."""
         key = (name, version)
@@ -89,6 +96,7 @@ class Reading:
                 raise WrongKind(f"a view has no versions: {name}")
             return self.bind(self.views[name])
         snapshot = self.snapshot(relation, version)
+        self._rows.extend(file.rows for file in snapshot.files)
         visible = [c for c in snapshot.schema.names if not c.startswith(INTERNAL_PREFIX)]
         with spark_errors():
             return scan(self.warehouse.engine, snapshot, columns=visible)

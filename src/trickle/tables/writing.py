@@ -19,6 +19,7 @@ from trickle.catalog import relations
 from trickle.catalog.records import Kind, Relation
 from trickle.errors import ConcurrentModification, InvalidData, UnknownColumn, WrongKind
 from trickle.lake.commit import TableCommit, commit
+from trickle.lake.few import Few
 from trickle.lake.prepared import Prepared
 from trickle.lake.rewrite import append, overwrite
 from trickle.lake.snapshot import Snapshot, open_snapshot
@@ -60,16 +61,16 @@ def change(warehouse: Warehouse, name: TableName, prepare: Callable[[Snapshot], 
 
 
 def append_rows(
-    warehouse: Warehouse, name: TableName, rows: Callable[[Snapshot], DataFrame], *, small: bool = False
+    warehouse: Warehouse, name: TableName, rows: Callable[[Snapshot], DataFrame], *, few: Few | None = None
 ) -> Changed:
-    """Add rows to a table, ``small`` numbers of them as one file.
+    """Add rows to a table.
 
     The files are written once, however often the commit is tried.
     """
     relation, attempts = writable(warehouse, name)
     location = warehouse.location_of(relation)
     snapshot = open_snapshot(location)
-    prepared = append(warehouse.engine, snapshot, rows(snapshot), small=small)
+    prepared = append(warehouse.engine, snapshot, rows(snapshot), few=few)
     if prepared.is_empty:
         return Changed(str(relation.name), 0, 0, snapshot.version)
     pending: TableCommit = prepared.as_commit()

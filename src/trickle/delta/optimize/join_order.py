@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from trickle.delta.building import both
+from trickle.delta.reach import conjuncts
 from trickle.operators import (
     Aggregate,
     Expr,
@@ -99,7 +100,7 @@ class _Run:
 
     def _note(self, condition: Expr | None) -> None:
         if condition is not None:
-            self.conditions.extend(_conjuncts(condition))
+            self.conditions.extend(conjuncts(condition))
 
 
 def _is_run(tree: Operator) -> bool:
@@ -130,11 +131,3 @@ def _next(made: Operator, left: Sequence[Operator], conditions: Sequence[Expr]) 
                 if isinstance(condition, wanted) and used & own and used & known and used <= known | own:
                     return place
     return 0
-
-
-def _conjuncts(condition: Expr) -> list[Expr]:
-    if isinstance(condition, exp.Paren):
-        return _conjuncts(condition.this)
-    if isinstance(condition, exp.And):
-        return [*_conjuncts(condition.left), *_conjuncts(condition.right)]
-    return [condition]

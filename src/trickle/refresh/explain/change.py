@@ -104,7 +104,7 @@ def _by_spark(opened: Opened, compiled: Compiled) -> Iterator[tuple[Stage, Seque
     plans = [(stage, _plan(stage)) for stage in compiled.stages]
     trees = [tree for _, plan in plans for tree in (*(step.tree for step in plan.steps), plan.result)]
     changes = change_columns(trees)
-    with closing(opened.faces()) as faces, opened.task.warehouse.engine.tuned(small=True):
+    with closing(opened.faces()) as faces, opened.task.warehouse.engine.tuned("small"):
         asking = Asking(faces)
         for table in faces.tables:
             asking.hold_change(table, changes.get(table, ()))

@@ -1,0 +1,130 @@
+"""Few rows: Spark computes them, and the driver writes them.
+
+A write by Spark is a job with tasks, a committer and a folder of its own, and takes a hundred times as long as the
+Parquet file that comes out of it. So rows that fit on the driver are collected and written there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegralType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from trickle.algebra.weights import FILE, ROW
+from trickle.engine import Engine, spark_errors
+from trickle.engine.arrow import for_spark
+from trickle.engine.tuning import Load
+from trickle.lake.datafile import DataFile
+from trickle.lake.location import Location
+from trickle.lake.paths import is_absolute
+
+MOST_ROWS = 100_000
+"""Rows that are collected."""
+MOST_BYTES = 8 << 20
+"""Bytes of data files that are read and written anew on the driver."""
+
+
+@dataclass(frozen=True)
+class Few:
+    """Says that rows will be few, most likely, and how much there is to read for them."""
+
+    engine: Engine
+    load: Load = "light"
+
+    def collected(self, frame: DataFrame) -> pa.Table | None:
+        """The rows; None when they are not few, or when the driver would not write them as Spark does."""
+        schema = frame.schema
+        if not all(is_simple(field.dataType) for field in schema.fields):
+            return None
+        with spark_errors(), self.engine.tuned(self.load):
+            rows = frame.limit(MOST_ROWS + 1).toArrow()
+        plain = StructType([StructField(field.name, field.dataType) for field in schema.fields])
+        return for_spark(rows, plain) if rows.num_rows <= MOST_ROWS else None
+
+
+def is_simple(kind: DataType) -> bool:
+    """Whether a type is the same to Spark, Arrow and Parquet. Nested types and rarer ones are left to Spark."""
+    simple = (BinaryType, BooleanType, DateType, DecimalType, DoubleType, FloatType, IntegralType)
+    return isinstance(kind, (*simple, TimestampType, TimestampNTZType)) or kind == StringType()
+
+
+def are_few(files: Sequence[DataFile], schema: StructType) -> bool:
+    """Whether files are read and written on the driver: small, and all of their contents in them."""
+    return (
+        all(is_simple(field.dataType) for field in schema.fields)
+        and not any(file.partition or file.deletion_vector is not None or is_absolute(file.path) for file in files)
+        and sum(file.size for file in files) <= MOST_BYTES
+        and sum(file.rows or MOST_ROWS for file in files) <= MOST_ROWS
+    )
+
+
+def read_few(location: Location, path: str, schema: StructType, beside: Sequence[StructField] = ()) -> pa.Table:
+    """The rows of a file with the columns of the schema, found without regard to case; those it lacks are NULL.
+
+    Columns ``beside`` the schema have to be there.
+    """
+    filesystem, root = location.filesystem()
+    place = unquote(path)
+    with filesystem.open_input_file(f"{root}/{place}" if root else place) as source, pq.ParquetFile(source) as file:
+        there = {name.lower(): name for name in file.schema_arrow.names}
+        wanted = [there[field.name.lower()] for field in schema.fields if field.name.lower() in there]
+        table = file.read(columns=[*wanted, *(field.name for field in beside)])
+    for missing in (field for field in schema.fields if field.name.lower() not in there):
+        table = table.append_column(missing.name, pa.nulls(table.num_rows))
+    fields = [StructField(field.name, field.dataType) for field in schema.fields]
+    return for_spark(table, StructType([*fields, *beside]))
+
+
+def rows_at_hand(
+    location: Location, files: Sequence[DataFile], schema: StructType, *, located: bool, most: int
+) -> tuple[pa.Table, StructType] | None:
+    """All rows of files, read on the driver, with FILE and ROW when ``located``; None when they are not few."""
+    if not are_few(files, schema) or sum(file.rows or 0 for file in files) > most or not files:
+        return None
+    parts = []
+    for file in files:
+        table = read_few(location, file.path, schema)
+        if located:
+            table = table.append_column(FILE, pa.array([file.path] * table.num_rows, pa.string()))
+            table = table.append_column(ROW, pa.array(range(table.num_rows), pa.int64()))
+        parts.append(table)
+    places = [StructField(FILE, StringType()), StructField(ROW, LongType())] if located else []
+    plain = [StructField(field.name, field.dataType) for field in schema.fields]
+    return pa.concat_tables(parts), StructType([*plain, *places])
+
+
+def write_few(location: Location, folder: str, tables: Sequence[pa.Table]) -> None:
+    """Write a file for each table that has rows, as Spark would lay it out."""
+    filesystem, root = location.filesystem()
+    place = f"{root}/{folder}" if root else folder
+    # A name that no other stage has: rows are told apart by the bare names of their files.
+    unique = folder.rpartition("/")[2].removeprefix("data-")
+    if location.is_local:
+        Path(place).mkdir(parents=True)
+    for number, table in enumerate(tables):
+        if table.num_rows:
+            with filesystem.open_output_stream(f"{place}/part-{number:05d}-{unique}.parquet") as stream:
+                pq.write_table(
+                    table, stream, compression="snappy", store_decimal_as_integer=True, write_page_index=True
+                )

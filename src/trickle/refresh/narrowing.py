@@ -1,0 +1,181 @@
+"""Reading less of big tables: a join's keys are looked at before its tables are.
+
+The keys on the small side of a join are put into a few ranges, and of the tables on the other side only those ranges
+are read: whole files are left out by their statistics, and what Parquet can skip inside of them by a condition that
+says the same. Where the keys are not at hand, because the small side reads tables itself, it is computed and held
+first: that costs a job and saves reading a table.
+
+Rows in no order of the key are everywhere in the table: then nothing is gained, and nothing is added to the plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import count
+
+import pyarrow as pa
+from pyspark.sql.types import DateType, DecimalType, StructField
+
+from trickle.delta.optimize.join_order import is_small
+from trickle.delta.optimize.prune import prune
+from trickle.delta.reach import Equality, equalities, given_by, narrowed
+from trickle.lake.scan import pick
+from trickle.lake.skipping import overlapping, span
+from trickle.lake.snapshot import Snapshot
+from trickle.operators import Filter, Join, JoinKind, Operator, Scan, Step, walk
+from trickle.refresh.held import Held
+from trickle.refresh.ranges import Range, covered, is_ranged, ranges_of, within
+
+BIG_ROWS = 200_000
+"""Rows of a table from which on it is worth a condition."""
+HOLD_ROWS = 2_000_000
+"""Rows of a table from which on it is worth a job."""
+_MOST_COVERED = 0.5
+
+_numbers = count(1)
+
+Keys = Callable[[Scan | Step, str], pa.ChunkedArray | None]
+"""The values of a column of a change or step that is on the driver."""
+SnapshotOf = Callable[[Scan], Snapshot]
+
+
+@dataclass
+class Narrowing:
+    """What is known while a tree is narrowed. ``hold`` computes a relation, and ``steps`` has what was held."""
+
+    snapshot_of: SnapshotOf
+    keys_of: Keys
+    hold: Callable[[Operator], Held]
+    steps: dict[str, Held]
+
+    def tree(self, tree: Operator) -> Operator:
+        """The tree with less to read; what is held on the way becomes a step."""
+        inputs = [self.tree(child) for child in tree.inputs]
+        if any(new is not old for new, old in zip(inputs, tree.inputs, strict=True)):
+            tree = tree.with_inputs(inputs)
+        return self._join(tree) if isinstance(tree, Join) else tree
+
+    def _join(self, join: Join) -> Operator:
+        for giver, taker in _directions(join):
+            pairs = list(equalities(join))
+            if not pairs or not is_small(giver(join)):
+                continue
+            if self._is_worth_holding(giver(join), taker(join), [_ends(one, join, giver) for one in pairs]):
+                join = self._with_held(join, giver(join))
+            for one in pairs:
+                join = self._narrowed(join, giver(join), taker(join), one)
+        return join
+
+    def _is_worth_holding(self, giver: Operator, taker: Operator, ends: list[tuple[str, str]]) -> bool:
+        """Whether the keys are not at hand, and a big table would be narrowed by them."""
+        if any(given_by(giver, mine) is not None for mine, _ in ends):
+            return False
+        found: list[Scan] = []
+
+        def note(scan: Scan, column: str) -> Operator:
+            if self._field(scan, column) is not None and _rows(self.snapshot_of(scan)) >= HOLD_ROWS:
+                found.append(scan)
+            return scan
+
+        for _, theirs in ends:
+            narrowed(taker, theirs, note)
+        return bool(found)
+
+    def _with_held(self, join: Join, giver: Operator) -> Join:
+        name = f"held_{next(_numbers)}"
+        self.steps[name] = self.hold(giver)
+        step = Step(name, tuple((column, column) for column in giver.columns))
+        left, right = (step if side is giver else side for side in (join.left, join.right))
+        return replace(join, left=left, right=right)
+
+    def _narrowed(self, join: Join, giver: Operator, taker: Operator, one: Equality) -> Join:
+        mine, theirs = (one.left, one.right) if giver is join.left else (one.right, one.left)
+        leaves = given_by(giver, mine)
+        if leaves is None:
+            return join
+        parts = [self.keys_of(leaf, column) for leaf, column in leaves]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts) or len({part.type for part in known}) != 1:
+            return join
+        keys = pa.chunked_array([chunk for part in known for chunk in part.chunks], known[0].type)
+        ranges: list[Range] | None = None
+
+        def narrow(scan: Scan, column: str) -> Operator:
+            nonlocal ranges
+            field = self._field(scan, column)
+            if field is None or not _same(keys.type, field):
+                return scan
+            if ranges is None:
+                ranges = ranges_of(keys)
+            return _read(scan, field, ranges, self.snapshot_of(scan), nulls=one.null_safe and bool(keys.null_count))
+
+        less = narrowed(taker, theirs, narrow)
+        return replace(join, right=less) if giver is join.left else replace(join, left=less)
+
+    def _field(self, scan: Scan, column: str) -> StructField | None:
+        """The column of a table that is worth narrowing by it."""
+        snapshot = self.snapshot_of(scan)
+        field = pick(snapshot.schema, [column])[0]
+        return field if is_ranged(field.dataType) and _rows(snapshot) >= BIG_ROWS else None
+
+
+Side = Callable[[Join], Operator]
+
+
+def _directions(join: Join) -> list[tuple[Side, Side]]:
+    """Which side's keys restrict which side."""
+
+    def left(join: Join) -> Operator:
+        return join.left
+
+    def right(join: Join) -> Operator:
+        return join.right
+
+    match join.kind:
+        case JoinKind.INNER | JoinKind.SEMI:
+            return [(left, right), (right, left)]
+        case JoinKind.LEFT | JoinKind.ANTI:
+            return [(left, right)]
+
+
+def _ends(one: Equality, join: Join, giver: Side) -> tuple[str, str]:
+    return (one.left, one.right) if giver(join) is join.left else (one.right, one.left)
+
+
+def _rows(snapshot: Snapshot) -> int:
+    return sum(file.rows or 0 for file in snapshot.files)
+
+
+def _same(kind: pa.DataType, field: StructField) -> bool:
+    """Whether keys and column are compared without a cast that could change what is equal."""
+    match field.dataType:
+        case DateType():
+            return bool(pa.types.is_date(kind))
+        case DecimalType():
+            return bool(pa.types.is_integer(kind) or pa.types.is_decimal(kind))
+        case _:
+            return bool(pa.types.is_integer(kind))
+
+
+def _read(scan: Scan, field: StructField, ranges: list[Range], snapshot: Snapshot, *, nulls: bool) -> Operator:
+    """A table, of which only some ranges of a column are read."""
+    if not ranges:
+        return scan
+    files = snapshot.files if scan.files is None else [f for f in snapshot.files if f.path in set(scan.files)]
+    whole = span(files, field)
+    if whole is None or covered(ranges, whole) > _MOST_COVERED:
+        return scan
+    wanted = {file.path for one in ranges for file in overlapping(files, {field.name: one}, snapshot.schema)}
+    if nulls:
+        wanted |= {file.path for file in files if file.nulls.get(field.name) != 0}
+    chosen = tuple(file.path for file in files if file.path in wanted)
+    name = next(given for own, given in scan.fields if own == field.name or own.lower() == field.name.lower())
+    return Filter(replace(scan, files=chosen), within(name, ranges, field.dataType, nulls=nulls))
+
+
+def without_empty(tree: Operator, steps: Mapping[str, Held]) -> Operator:
+    """The tree without what depends on steps that turned out to be empty."""
+    used = {node.name for node in walk(tree) if isinstance(node, Step)}
+    empty = [name for name in used if name in steps and not steps[name].rows]
+    return prune(tree, (), empty) if empty else tree

@@ -1,0 +1,103 @@
+"""Sets of key values as a few ranges (pure).
+
+Parquet keeps the least and the greatest value of every page, row group and file, so a few ranges let most of a table be
+skipped where its rows lie in the order of the key, or nearly. A long list of single values does not: every page would
+be compared with all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date
+from decimal import Decimal
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.types import DataType, DateType, DecimalType, IntegralType
+from sqlglot import exp
+
+from trickle.delta.building import both, cast, either, is_null
+from trickle.delta.weighted import literal
+from trickle.operators import Expr, col
+
+Range = tuple[Any, Any]
+"""The least and the greatest value, both included."""
+
+MOST = 32
+
+
+def is_ranged(kind: DataType) -> bool:
+    """Whether values of a type are put into ranges."""
+    return isinstance(kind, IntegralType | DateType | DecimalType)
+
+
+def ranges_of(values: pa.ChunkedArray, most: int = MOST) -> list[Range]:
+    """Ranges that hold all values that are not NULL, with the widest gaps between them left out.
+
+    >>> ranges_of(pa.chunked_array([[1, 2, 3, 90, 91, None, 500]]), most=3)
+    [(1, 3), (90, 91), (500, 500)]
+    >>> ranges_of(pa.chunked_array([[1, 2, 3, 90, 91, None, 500]]), most=2)
+    [(1, 91), (500, 500)]
+    """
+    known = pc.drop_null(pc.unique(values))
+    if not len(known):
+        return []
+    ordered = pc.take(known, pc.sort_indices(known)).to_pylist()
+    if len(ordered) <= most:
+        breaks = list(range(1, len(ordered)))
+    else:
+        gaps = [(after - before, place) for place, (before, after) in enumerate(pairwise(ordered), start=1)]
+        breaks = sorted(place for _, place in sorted(gaps)[-(most - 1) :])
+    starts = [0, *breaks]
+    return _joined([(ordered[a], ordered[b - 1]) for a, b in zip(starts, [*breaks, len(ordered)], strict=True)])
+
+
+def _joined(ranges: Sequence[Range]) -> list[Range]:
+    """Ranges of whole numbers that follow each other as one."""
+    found = [ranges[0]]
+    for low, high in ranges[1:]:
+        last = found[-1]
+        if isinstance(low, int) and low == last[1] + 1:
+            found[-1] = (last[0], high)
+        else:
+            found.append((low, high))
+    return found
+
+
+def covered(ranges: Sequence[Range], span: Range) -> float:
+    """The share of a table's span that the ranges take."""
+    low, high = span
+    whole = _distance(low, high)
+    inside = [(max(a, low), min(b, high)) for a, b in ranges]
+    return sum(_distance(a, b) for a, b in inside if a <= b) / whole if whole else 1.0
+
+
+def _distance(low: Any, high: Any) -> float:
+    return float((high - low).days if isinstance(low, date) else high - low)
+
+
+def within(column: str, ranges: Sequence[Range], kind: DataType, *, nulls: bool) -> Expr:
+    """The condition that a column lies in one of the ranges, or is NULL where that counts."""
+    tests = [_test(column, one, kind) for one in ranges]
+    return either(*tests, *([is_null(col(column))] if nulls else []))
+
+
+def _test(column: str, one: Range, kind: DataType) -> Expr:
+    low, high = (_spelled(value, kind) for value in one)
+    if one[0] == one[1]:
+        return exp.EQ(this=col(column), expression=low)
+    return exp.paren(both(exp.GTE(this=col(column), expression=low), exp.LTE(this=col(column), expression=high)))
+
+
+def _spelled(value: Any, kind: DataType) -> Expr:
+    match value:
+        case int():
+            return literal(value)
+        case date():
+            return cast(exp.Literal.string(value.isoformat()), "date")
+        case Decimal():
+            return cast(exp.Literal.string(format(value, "f")), kind.simpleString())
+        case _:
+            raise TypeError(f"{type(value).__name__} has no range")
