@@ -2,7 +2,7 @@
 overwrites the table with the query's result), DIFFERENTIAL (by changes) and AUTO. After each change set every one of
 them is refreshed. Of the orders that change, with all their lines, 70 % are new (copies under keys above the
 largest), 15 % are updated and 15 % deleted; these are a contiguous range of recent keys plus some random ones (one in
-20, at most 20). A few rows of customer, part, partsupp and supplier change in the same refresh. Files and rows read
+20, at most 3). A few rows of customer, part, partsupp and supplier change in the same refresh. Files and rows read
 are what Spark tells about its scans; files rewritten are those that the refresh took out of the table and out of its
 inner tables. Before each size of change, all modes refresh a change set of that size that is not counted, as plans are
 compiled then; which mode comes first alternates from query to query. Figures of several modes stand in the order

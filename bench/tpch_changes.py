@@ -1,7 +1,7 @@
 """Change sets for TPC-H: of the orders that change 70 % are new, 15 % updated and 15 % deleted, with all their lines.
 
 New orders are copies of orders from all over the table under keys above the largest. Updated and deleted orders are a
-contiguous range of the highest keys that earlier sets left alone, plus some random ones (one in 20, at most 20). A few
+contiguous range of the highest keys that earlier sets left alone, plus some random ones (one in 20, at most 3). A few
 rows of customer, part, partsupp and supplier change along: in each of them some are inserted, updated or deleted, in
 turn from set to set.
 """
@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from bench.tpch_tables import Data
 from trickle import Trickle
 
-_FEW = 20
+_FEW = 3
 _AWAY = 1_000_000_000
 """Added to keys of small tables for new rows."""
 

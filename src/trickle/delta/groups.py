@@ -98,6 +98,11 @@ class Groups:
                 found.setdefault(output.value.name, output.name)
         return found
 
+    @property
+    def looked_up_by(self) -> tuple[str, ...]:
+        """The stored columns by which rows are looked up."""
+        return tuple(self.place[key] for key in self.aggregate.keys)
+
     def whole(self) -> Operator:
         """All stored rows, computed from the sources."""
         return Project(self._aggregated(self.aggregate.input, ""), self.stored)

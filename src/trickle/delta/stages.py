@@ -91,6 +91,11 @@ class Stage:
         return tuple(output.name for output in self.keeping.stored)
 
     @property
+    def looked_up_by(self) -> tuple[str, ...]:
+        """The columns by which changes look up stored rows; none where it is by whole row."""
+        return self.keeping.looked_up_by if isinstance(self.keeping, Groups) else ()
+
+    @property
     def reads(self) -> frozenset[str]:
         """The tables of sources and of earlier stages that its change is computed from."""
         return frozenset(node.table for node in walk(self._tree) if isinstance(node, Scan))

@@ -24,7 +24,7 @@ from trickle.lake.changerows import ChangeRows, Victims
 from trickle.lake.changes import consolidate
 from trickle.lake.commit import refuse_vectors
 from trickle.lake.datafile import DataFile
-from trickle.lake.few import Few, are_few, read_few
+from trickle.lake.few import MOST_REWRITTEN, Few, are_few, read_few
 from trickle.lake.prepared import Prepared, note, staging
 from trickle.lake.scan import read_files, scan
 from trickle.lake.snapshot import Snapshot
@@ -38,7 +38,7 @@ ONE_TASK_BYTES = 16 << 20
 _SPELLED_OUT = 32
 """Up to this many files are told apart by an expression; more by a join, which costs a job."""
 _SPELLED_OUT_ROWS = 5_000
-SHUFFLE_BYTES = 512 << 20
+SHUFFLE_BYTES = 64 << 20
 """Up to this size rows are shuffled so that each old file becomes one new file; beyond it that costs too much."""
 
 
@@ -80,10 +80,11 @@ def overwrite(
     difference: bool,
     schema: StructType | None = None,
     few: Few | None = None,
+    order: Sequence[str] = (),
 ) -> Prepared:
     """New contents, perhaps with a new schema. With ``difference``, readers see the rows that differ and no others.
 
-    When no row differs, there is nothing to commit.
+    When no row differs, there is nothing to commit. ``order`` are the columns by which rows will be looked up.
     """
     if difference and schema is not None:
         raise InternalError("contents of different schemas have no difference")
@@ -91,7 +92,7 @@ def overwrite(
     with staging(snapshot.location) as stages:
         shape = snapshot.schema if schema is None else storable(schema)
         target = Target(snapshot.location, shape, snapshot.partition_by)
-        staged = stage(df, target, few=few)
+        staged = stage(df, target, few=few, order=order)
         stages.append(staged.stage_id)
         old = sum(file.live_rows or 0 for file in snapshot.files)
         change = None
@@ -201,7 +202,7 @@ def rewrite_files(
 
 
 def _on_driver(snapshot: Snapshot, files: Sequence[DataFile], rows: ChangeRows) -> bool:
-    return rows.is_local and not snapshot.partition_by and are_few(files, snapshot.schema)
+    return rows.is_local and not snapshot.partition_by and are_few(files, snapshot.schema, MOST_REWRITTEN)
 
 
 def _rewritten(

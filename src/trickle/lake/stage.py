@@ -37,6 +37,9 @@ CHANGES_FOLDER = "_trickle_changes"
 GROUP = "__trickle_group"
 """Number of the group of rows that share their data files."""
 
+ORDERED_ROWS = 250_000
+"""Rows of a file of a table whose rows are looked up by key."""
+
 _NULL = "n"
 _PLAIN = "v"
 _HEXADECIMAL = "x"
@@ -98,13 +101,19 @@ class ChangeFiles:
 
 
 def stage(
-    df: DataFrame, table: Snapshot | Target, *, small: bool = False, grouped: bool = False, few: Few | None = None
+    df: DataFrame,
+    table: Snapshot | Target,
+    *,
+    small: bool = False,
+    grouped: bool = False,
+    few: Few | None = None,
+    order: Sequence[str] = (),
 ) -> Staged:
     """Write rows as data files of the table, invisible until committed.
 
-    ``small`` gathers them in one task; rows that are ``few`` are written by the driver. With ``grouped``,
-    a column GROUP of whole numbers is there besides the table's
-    own, and rows of different groups never share a file.
+    ``small`` gathers them in one task; rows that are ``few`` are written by the driver. With ``grouped``, a column
+    GROUP of whole numbers is there besides the table's own, and rows of different groups never share a file. Rows in
+    an ``order`` lie in it inside of files that are not large, so that rows of near values share few of them.
     """
     target = Target.of(table)
     if few is not None and not target.partition_by:
@@ -118,9 +127,11 @@ def stage(
     elif helpers and not grouped:
         # Otherwise every task would write a file into every partition.
         frame = frame.hint("rebalance", *(F.col(name) for name in helpers))
+    if order:
+        frame = frame.sortWithinPartitions(*(F.col(quote(name)) for name in (*helpers, *order)))
     stage_id = new_stage_id()
     try:
-        _write(frame, target.location, data_folder(stage_id), helpers)
+        _write(frame, target.location, data_folder(stage_id), helpers, ORDERED_ROWS if order else 0)
         return Staged(stage_id, _describe(target, stage_id, helpers))
     except BaseException:
         discard(target.location, stage_id)
@@ -200,10 +211,12 @@ def stage_of(path: str) -> str | None:
     return first.removeprefix("data-") if first.startswith("data-") and rest else None
 
 
-def _write(frame: DataFrame, location: Location, folder: str, helpers: Sequence[str]) -> None:
+def _write(frame: DataFrame, location: Location, folder: str, helpers: Sequence[str], most_rows: int = 0) -> None:
+    """Write a folder of files, of any size or of so many rows at the most."""
     writer = (
         frame.write.mode("error")
         .option("compression", "snappy")
+        .option("maxRecordsPerFile", most_rows)
         .option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     )
     with spark_errors():

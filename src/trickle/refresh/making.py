@@ -134,7 +134,7 @@ def make_full(task: Task, action: Action) -> Made:
             for stage in task.compiled.inner:
                 folder, inner = _inner_snapshot(task, task.compiled, stage)
                 rows = conform(faces.run(stage.keeping.whole()), inner.schema)
-                prepared[folder] = overwrite(engine, inner, rows, difference=False, few=few)
+                prepared[folder] = overwrite(engine, inner, rows, difference=False, few=few, order=stage.looked_up_by)
                 faces.tables[stage.table] = Table(inner, next_snapshot(inner, prepared[folder]))
                 versions[folder] = faces.tables[stage.table].new.version
         own = task.compiled.own
@@ -145,7 +145,8 @@ def make_full(task: Task, action: Action) -> Made:
         state = None
         if rebuild:
             state = State(task.compiled.signature, versions, positions(task.frontier), task.moment.isoformat())
-        made = _overwritten(task, snapshot, rows, schema, None if state is None else state.to_json(), few)
+        remembered = None if state is None else state.to_json()
+        made = _overwritten(task, snapshot, rows, schema, remembered, few, own.looked_up_by)
         return replace(made, prepared={**{f: p for f, p in prepared.items() if not p.is_empty}, **made.prepared})
 
 
@@ -210,10 +211,13 @@ def _overwritten(
     schema: StructType | None,
     state: Mapping[str, Any] | None,
     few: Few | None,
+    order: Sequence[str] = (),
 ) -> Made:
     # Consumers see what changed, not that everything was written anew.
     difference = task.member.has_consumers and schema is None and task.member.stream.populated
-    prepared = overwrite(task.warehouse.engine, snapshot, frame, difference=difference, schema=schema, few=few)
+    prepared = overwrite(
+        task.warehouse.engine, snapshot, frame, difference=difference, schema=schema, few=few, order=order
+    )
     return Made(snapshot, {} if prepared.is_empty else {OWN_FOLDER: prepared}, state)
 
 

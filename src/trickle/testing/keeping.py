@@ -206,7 +206,7 @@ class Keeping:
 
     def _as_written(self, kept: _Kept) -> pa.Table:
         for step in kept.plan.steps:
-            self._bench.put(_step(step.name), self._run(step.tree))
+            self._bench.put(_step(step.name), _step_rows(self._run(step.tree)))
         return self._run(kept.plan.result)
 
     def _optimised(self, kept: _Kept, unchanged: frozenset[str]) -> pa.Table:
@@ -219,7 +219,7 @@ class Keeping:
             if held is None or not held.num_rows:
                 empty.append(step.name)
             else:
-                self._bench.put(_step(step.name), held)
+                self._bench.put(_step(step.name), _step_rows(held))
         result = prune(plan.result, (), empty)
         if is_nothing(result):
             return _nothing_changed(kept)
@@ -377,6 +377,15 @@ def _name_of(leaf: Scan | Step) -> str:
 
 def _table(name: str, face: Face) -> str:
     return f"{name.removeprefix(f'{DEFAULT_SCHEMA}.')}@{face.value}"
+
+
+def _step_rows(rows: pa.Table) -> pa.Table:
+    """What a step made. DuckDB takes a column of bare NULLs for whole numbers, and would not compare it with a date."""
+    for place, name in enumerate(rows.column_names):
+        column = rows.column(place)
+        if pa.types.is_int32(column.type) and column.null_count == len(column):
+            rows = rows.set_column(place, name, pa.nulls(len(column)))
+    return rows
 
 
 def _step(name: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from trickle.delta.optimize.join_order import order_joins
+from trickle.delta.optimize.push import push_keys
 from trickle.delta.optimize.restrict import restrict_right
 from trickle.delta.optimize.share import share
 from trickle.delta.plan import Plan
@@ -35,4 +36,9 @@ def _in_each_tree(change: Callable[[Operator], Operator]) -> Rewrite:
     return rewrite
 
 
-REWRITES: tuple[Rewrite, ...] = (_in_each_tree(order_joins), _in_each_tree(restrict_right), share)
+REWRITES: tuple[Rewrite, ...] = (
+    _in_each_tree(push_keys),
+    _in_each_tree(order_joins),
+    _in_each_tree(restrict_right),
+    share,
+)

@@ -5,14 +5,16 @@ may be done in any order: a run of them is taken apart into its inputs and condi
 input that is small (it holds a change, or an earlier step), adding one input after the other that a condition ties to
 what is there. What has been joined so far stays the small side all the way.
 
+A semi or anti join inside of the run is a filter too: it is asked last, of the few rows that are left.
+
 Safe because inner joins are associative and commutative, and filters between them commute with them; the columns are
-brought back into their order at the end. Outer, semi and anti joins are inputs here: nothing moves across them.
+brought back into their order at the end. Outer joins are inputs here: nothing moves across them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
@@ -68,6 +70,8 @@ class _Run:
 
     inputs: list[Operator] = field(default_factory=list)
     conditions: list[Expr] = field(default_factory=list)
+    tests: list[Join] = field(default_factory=list)
+    """Semi and anti joins, which only leave out rows."""
 
     def take(self, tree: Operator) -> None:
         match tree:
@@ -80,6 +84,9 @@ class _Run:
                 self._note(tree.condition)
             case Project() if _is_run(tree.input) and _passes(tree):
                 self.take(tree.input)
+            case Join() if tree.kind in (JoinKind.SEMI, JoinKind.ANTI) and not is_small(tree):
+                self.take(tree.left)
+                self.tests.append(replace(tree, right=order_joins(tree.right)))
             case _:
                 self.inputs.append(order_joins(tree))
 
@@ -96,6 +103,8 @@ class _Run:
             made = Join(JoinKind.INNER, made, following, both(*ready) if ready else None, small="left")
         if waiting:
             made = Filter(made, both(*waiting))
+        for test in self.tests:
+            made = replace(test, left=made)
         return made if made.columns == tuple(columns) else Project(made, Output.keep(columns))
 
     def _note(self, condition: Expr | None) -> None:
