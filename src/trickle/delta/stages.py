@@ -15,13 +15,16 @@ Safe because a relation may be replaced by a table that holds it. Equal parts of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from trickle.delta.differentiate import differentiate
 from trickle.delta.first_rows import FirstRows
 from trickle.delta.fixpoint import Fixpoint
 from trickle.delta.groups import Groups
+from trickle.delta.optimize import optimized
+from trickle.delta.optimize.prune import prune_plan
 from trickle.delta.plan import Plan
 from trickle.operators import (
     Aggregate,
@@ -89,6 +92,22 @@ class Stage:
     @property
     def columns(self) -> tuple[str, ...]:
         return tuple(output.name for output in self.keeping.stored)
+
+    @cached_property
+    def change(self) -> Plan:
+        """The change of the stored rows, as the rules have it."""
+        return self.keeping.change()
+
+    @cached_property
+    def _plans(self) -> dict[frozenset[str], Plan]:
+        return {}
+
+    def plan(self, unchanged: Collection[str]) -> Plan:
+        """The same when these tables did not change, in the form that is run; made once."""
+        known = frozenset(unchanged) & self.reads
+        if known not in self._plans:
+            self._plans[known] = optimized(prune_plan(self.change, known))
+        return self._plans[known]
 
     @property
     def looked_up_by(self) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ class ChangeRows:
 
     def deletions(self, columns: Sequence[str]) -> pa.Table:
         """Columns of the rows to delete."""
-        table = self.table([*columns, WEIGHT])
+        table = self.table(list(dict.fromkeys([*columns, WEIGHT])))
         return table.filter(pc.less(table.column(WEIGHT), 0)).select(list(columns))
 
     def frame(self, schema: StructType, internal: Sequence[str] = (WEIGHT,)) -> DataFrame:

@@ -32,6 +32,7 @@ from trickle.lake.few import Few
 from trickle.lake.prepared import Prepared, note, staging
 from trickle.lake.rewrite import apply_changes, insert_rows, rewrite_files
 from trickle.lake.scan import pick, scan
+from trickle.lake.search import places_of
 from trickle.lake.snapshot import Snapshot
 from trickle.lake.stage import discard, stage_changes
 
@@ -221,6 +222,10 @@ def _victims(
     engine: Engine, snapshot: Snapshot, files: Sequence[DataFile], rows: ChangeRows, stages: list[str]
 ) -> tuple[Victims, tuple[str, ...]]:
     """The rows to delete, and the stages that hold them for as long as they are needed."""
+    if rows.is_local:
+        places = places_of(snapshot, files, rows.deletions([*snapshot.schema.names, WEIGHT]))
+        if places is not None:
+            return Victims.of(engine, places), ()
     found = locate_rows(engine, snapshot, files, rows)
     # A row of the table answers to one victim at most: there cannot be more copies than rows.
     if rows.is_local and sum(file.rows or DRIVER_ROWS for file in files) <= DRIVER_ROWS:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
 
 from trickle.algebra.weights import WEIGHT
 from trickle.engine import Engine
+from trickle.engine.arrow import for_spark
 from trickle.lake.changerows import ChangeRows
 from trickle.lake.changes import consolidate
+from trickle.lake.local import net
 from trickle.lake.prepared import Prepared
 from trickle.lake.scan import pick, read_files
 from trickle.lake.snapshot import Snapshot
@@ -29,6 +33,18 @@ def next_snapshot(snapshot: Snapshot, prepared: Prepared) -> Snapshot:
         schema=prepared.schema or snapshot.schema,
         files=files + prepared.adds,
     )
+
+
+def staged_locally(engine: Engine, snapshot: Snapshot, prepared: Prepared, columns: Sequence[str]) -> pa.Table | None:
+    """The change of a table by what was prepared, rows of weight +1 or -1 on the driver; None when it is not small."""
+    if prepared.changes is None:
+        return None
+    rows = ChangeRows(engine, snapshot.location, prepared.changes)
+    if not rows.is_local:
+        return None
+    schema = pick(prepared.schema or snapshot.schema, columns)
+    fields = [StructField(field.name, field.dataType) for field in schema.fields]
+    return net(for_spark(rows.table([*schema.names, WEIGHT]), StructType([*fields, StructField(WEIGHT, LongType())])))
 
 
 def staged_change(engine: Engine, snapshot: Snapshot, prepared: Prepared, columns: Sequence[str]) -> DataFrame:

@@ -9,8 +9,7 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
-from trickle.delta.optimize import optimized
-from trickle.delta.optimize.prune import is_nothing, prune, prune_plan
+from trickle.delta.optimize.prune import is_nothing, prune
 from trickle.delta.plan import OWN, Plan
 from trickle.delta.stages import Stage
 from trickle.lake.assign import conform
@@ -18,7 +17,7 @@ from trickle.lake.merge import merge_rows
 from trickle.lake.prepared import Prepared
 from trickle.lake.rewrite import replace_rows
 from trickle.lake.snapshot import Snapshot
-from trickle.lake.staged import next_snapshot, staged_change
+from trickle.lake.staged import next_snapshot, staged_change, staged_locally
 from trickle.operators import Operator
 from trickle.refresh.faces import Faces, Table, change_columns
 
@@ -35,8 +34,8 @@ def keep(faces: Faces, stages: Sequence[Stage], stored: Mapping[str, Snapshot], 
     """Prepare the change of every stage's table. ``unchanged`` are sources that stand where they stood."""
     kept = Kept()
     still = set(unchanged)
-    plans = {stage.table: stage.keeping.change() for stage in stages}
-    for table, columns in change_columns(_trees(plans.values())).items():
+    wanted = change_columns(_trees(stage.change for stage in stages))
+    for table, columns in wanted.items():
         if table in faces.tables and table not in still and faces.tables[table].change is not None:
             held = faces.hold_change(table, columns)
             kept.rows_read[table] = held.rows
@@ -44,17 +43,17 @@ def keep(faces: Faces, stages: Sequence[Stage], stored: Mapping[str, Snapshot], 
                 still.add(table)
     for stage in stages:
         snapshot = stored[stage.table]
-        prepared = _keep_stage(faces, optimized(prune_plan(plans[stage.table], still)), snapshot)
+        prepared = _keep_stage(faces, stage.plan(still), snapshot)
         if prepared is None or prepared.is_empty:
             still.add(stage.table)
             faces.tables[stage.table] = Table(snapshot, snapshot)
             continue
         kept.prepared[stage.table] = prepared
         if stage.table != OWN:
-            columns = change_columns(_trees(plans.values())).get(stage.table, ())
             change = partial(staged_change, faces.engine, snapshot, prepared)
-            faces.tables[stage.table] = Table(snapshot, next_snapshot(snapshot, prepared), change)
-            faces.hold_change(stage.table, columns)
+            local = partial(staged_locally, faces.engine, snapshot, prepared)
+            faces.tables[stage.table] = Table(snapshot, next_snapshot(snapshot, prepared), change, local)
+            faces.hold_change(stage.table, wanted.get(stage.table, ()))
     return kept
 
 

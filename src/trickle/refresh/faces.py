@@ -24,8 +24,8 @@ from trickle.operators import Face, Filter, Operator, Project, Scan, Step, Value
 from trickle.refresh.held import Held
 from trickle.refresh.narrowing import Narrowing, without_empty
 from trickle.refresh.recursion import MAX_DEPTH, resolved
+from trickle.refresh.texts import Texts
 from trickle.sql.clock import with_moments
-from trickle.sql.lower import lower
 
 __all__ = ["Faces", "Held", "Table", "change_columns"]
 
@@ -33,6 +33,8 @@ MOST_HELD = 500_000
 """Rows that are held on the driver at the most; more are held by Spark."""
 MOST_AT_HAND = 2_000
 """Rows of a table up to which it travels with the plan: no file is opened by Spark, no job broadcasts it."""
+
+_texts = Texts()
 
 
 @dataclass(frozen=True)
@@ -61,12 +63,13 @@ class Faces:
     """Rounds after which a recursion is taken for endless."""
     files_read: int = 0
     _cached: ExitStack = field(default_factory=ExitStack)
-    _views: dict[tuple[str, ...], str] = field(default_factory=dict)
+    _views: dict[tuple[str, tuple[str, ...], int], tuple[Held | Snapshot, str]] = field(default_factory=dict)
 
     def run(self, tree: Operator) -> DataFrame:
         """A tree as a DataFrame. Recursions in it are computed at once."""
-        tree = resolved(self, with_moments(tree, self.moments), self.max_depth)
-        return self._run(self._narrowed(tree) if self.is_small else tree)
+        final = resolved(self, with_moments(tree, self.moments), self.max_depth)
+        final = self._narrowed(final) if self.is_small else final
+        return self._run(final, again=final is tree)
 
     def _narrowed(self, tree: Operator) -> Operator:
         less = Narrowing(self._snapshot, self._keys, lambda part: self.hold(part, self._run(part)), self.steps).tree(
@@ -74,23 +77,30 @@ class Faces:
         )
         return without_empty(less, self.steps)
 
-    def _run(self, tree: Operator) -> DataFrame:
+    def _run(self, tree: Operator, *, again: bool = False) -> DataFrame:
         leaves: dict[str, list[Scan | Step]] = {}
         for node in walk(tree):
             if isinstance(node, Scan | Step):
                 leaves.setdefault(_leaf_key(node), []).append(node)
         views = {key: self._view(found) for key, found in leaves.items()}
-        return self.engine.sql(lower(tree, lambda leaf: views[_leaf_key(leaf)]))
+        return self.engine.sql(_texts.text(tree, _leaf_key, views, again=again))
 
     def _view(self, leaves: Sequence[Scan | Step]) -> str:
         """The name under which Spark knows a leaf, with the columns that are wanted of it."""
-        columns = _columns(leaves)
-        key = (_leaf_key(leaves[0]), *columns)
-        if isinstance(leaves[0], Step):
-            key = (*key, str(id(self.steps[leaves[0].name])))
+        first, columns = leaves[0], tuple(_columns(leaves))
+        source = self._source(first)
+        # A name may come to stand for something else, and an identity too once what had it is gone: it is kept.
+        key = (_leaf_key(first), columns, id(source))
         if key not in self._views:
-            self._views[key] = self._cached.enter_context(self.engine.temp_view(self._frame(leaves[0], columns)))
-        return self._views[key]
+            view = self._cached.enter_context(self.engine.temp_view(self._frame(first, columns)))
+            self._views[key] = (source, view)
+        return self._views[key][1]
+
+    def _source(self, leaf: Scan | Step) -> Held | Snapshot:
+        """What a leaf stands for now."""
+        if isinstance(leaf, Step):
+            return self.steps[leaf.name]
+        return self.changes[leaf.table] if leaf.face is Face.CHANGE else self._snapshot(leaf)
 
     @property
     def is_light(self) -> bool:
@@ -129,6 +139,8 @@ class Faces:
         """The rows of a step. What only picks from changes at hand costs nothing to repeat, and no job to look at."""
         frame = self.run(tree)
         if self.is_small and all(map(_is_at_hand, walk(tree))):
+            if not any(isinstance(node, Filter) for node in walk(tree)):
+                return Held(frame, 1, tree=tree)
             with spark_errors(), self.engine.tuned("light"):
                 return Held(frame, 0 if frame.isEmpty() else 1, tree=tree)
         return self.hold(tree, frame)

@@ -91,6 +91,8 @@ def _without_empty(node: Operator) -> Operator:
             return nothing(node)
         case UnionAll():
             parts = tuple(part for part in node.parts if not is_nothing(part))
+            if len(parts) == len(node.parts):
+                return node
             if len(parts) > 1:
                 return replace(node, parts=parts)
             return parts[0] if parts else nothing(node)
