@@ -51,6 +51,8 @@ def _parser() -> argparse.ArgumentParser:
     tpch.add_argument(
         "--changes", type=_listed(float), dest="shares", help="shares of orders that change: 0.0001,0.001 (0.001)"
     )
+    tpch.add_argument("--dimensions", action="store_true", default=None, help="customer, part and supplier change too")
+    tpch.add_argument("--warm", type=int, help="rounds before those that are timed (1)")
     tpch.add_argument("--data", type=Path, help=f"where generated tables are kept ({FULL.data})")
     large = parser.add_argument_group("groups and growth")
     large.add_argument("--rows", type=int, dest="big_rows", help="rows of groups (20000000)")

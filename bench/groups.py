@@ -34,7 +34,7 @@ def run(t: Trickle, sizes: Sizes) -> Iterator[Line | Beside | Claim | Note]:
         yield Line(f"create and fill, {mode}", (took,), {"groups": sizes.big_groups})
     changing = Changing("grouped", sizes.big_rows, sizes.big_groups)
     runs: dict[str, list[Refreshed]] = {mode: [] for mode in MODES}
-    for number in range(0 if sizes.warm else 1, sizes.repeat + 1):
+    for number in range(1 - sizes.warm, sizes.repeat + 1):
         ids = changing.apply(t, sizes.changed_rows)
         touched = _touched(t, _name(DIFFERENTIAL), {i % sizes.big_groups for i in ids})
         for mode in rotated(number):

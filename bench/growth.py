@@ -55,7 +55,7 @@ def _case(t: Trickle, sizes: Sizes, query: str, rows: int) -> Iterator[Line | Be
     yield Line(f"{query}: create and fill over {rows:,} rows", (filling,))
     changing = Changing(source, rows, groups)
     runs: list[Refreshed] = []
-    for number in range(0 if sizes.warm else 1, sizes.repeat + 1):
+    for number in range(1 - sizes.warm, sizes.repeat + 1):
         changing.apply(t, sizes.changed_rows)
         if query == JOIN:
             _change_partners(t, f"{source}_partners", groups - number * _CHANGED_PARTNERS)

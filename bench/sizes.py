@@ -27,14 +27,16 @@ class Sizes:
     scan_rounds: int = 5
     repeat: int = 1
     """Timed rounds where ways are measured beside each other."""
-    warm: bool = True
-    """Whether a round that is not timed comes first."""
+    warm: int = 1
+    """Rounds that come first and are not timed."""
     scale: float = 1.0
     """Of TPC-H."""
     queries: tuple[str, ...] = ()
     """Of TPC-H; all when empty."""
     shares: tuple[float, ...] = (0.001,)
-    """Of orders and lineitem that change."""
+    """Of orders, lineitem and partsupp that change."""
+    dimensions: bool = False
+    """Whether rows of customer, part and supplier change too."""
     data: Path = Path(tempfile.gettempdir(), "trickle-tpch")
     """Where generated tables are kept between runs."""
     growth_rows: tuple[int, ...] = (1_000_000, 10_000_000)
@@ -60,7 +62,7 @@ QUICK = Sizes(
     dml_files=4,
     scan_files=40,
     scan_rounds=1,
-    warm=False,
+    warm=0,
     scale=0.01,
     queries=("q12",),
     shares=(0.01,),

@@ -2,7 +2,8 @@
 overwrites the table with the query's result), DIFFERENTIAL (by changes) and AUTO. After each change set every one of
 them is refreshed. Of the orders that change, with all their lines, 70 % are new (copies under keys above the
 largest), 15 % are updated and 15 % deleted; these are a contiguous range of recent keys plus some random ones (one in
-20, at most 3). A few rows of customer, part, partsupp and supplier change in the same refresh. Files and rows read
+20, at most 3). Partsupp changes by the same share, in the same refresh; with ``--dimensions`` also three random rows
+of customer, part and supplier each, for which the big tables have to be searched by other keys. Files and rows read
 are what Spark tells about its scans; files rewritten are those that the refresh took out of the table and out of its
 inner tables. Before each size of change, all modes refresh a change set of that size that is not counted, as plans are
 compiled then; which mode comes first alternates from query to query. Figures of several modes stand in the order
@@ -35,11 +36,11 @@ def run(t: Trickle, sizes: Sizes) -> Iterator[Line | Beside | Claim | Note]:
     queries = sizes.queries or tuple(QUERIES)
     broken: dict[str, str] = {}
     yield from _make(t, queries, broken)
-    changes = Changes(data.rows("orders"))
+    changes = Changes(data.rows("orders"), data.rows("part"))
     for share in sizes.shares:
         if sizes.warm:
-            yield from _warm(t, data, queries, changes, share, broken)
-        yield from _measure(t, data, queries, changes, share, sizes.repeat, broken)
+            yield from _warm(t, data, queries, changes, share, broken, sizes)
+        yield from _measure(t, data, queries, changes, share, broken, sizes)
     differing = [query for query in queries if not _agree(t, query, broken)]
     yield Claim("queries whose results differ between FULL and DIFFERENTIAL", len(differing), at_most=0)
     yield Note(f"results differ: {', '.join(differing) or 'none'}")
@@ -69,13 +70,20 @@ def _make(t: Trickle, queries: Sequence[str], broken: dict[str, str]) -> Iterato
 
 
 def _warm(
-    t: Trickle, data: Data, queries: Sequence[str], changes: Changes, share: float, broken: dict[str, str]
+    t: Trickle,
+    data: Data,
+    queries: Sequence[str],
+    changes: Changes,
+    share: float,
+    broken: dict[str, str],
+    sizes: Sizes,
 ) -> Iterator[Note]:
-    took, _ = timed(apply, t, data, changes.next(share))
-    yield Note(f"{_percent(share)}, warm-up: changes applied in {milliseconds(took)}")
-    for query in queries:
-        runs = {mode: [_one(t, query, mode, broken)] for mode in MODES}
-        yield Note(f"warm-up, {_said(query, runs)}")
+    for _ in range(sizes.warm):
+        took, _ = timed(apply, t, data, changes.next(share), dimensions=sizes.dimensions)
+        yield Note(f"{_percent(share)}, warm-up: changes applied in {milliseconds(took)}")
+        for query in queries:
+            runs = {mode: [_one(t, query, mode, broken)] for mode in MODES}
+            yield Note(f"warm-up, {_said(query, runs)}")
 
 
 def _measure(
@@ -84,19 +92,20 @@ def _measure(
     queries: Sequence[str],
     changes: Changes,
     share: float,
-    repeat: int,
     broken: dict[str, str],
+    sizes: Sizes,
 ) -> Iterator[Beside | Claim | Note]:
     runs: dict[str, dict[str, list[Refreshed]]] = {query: {mode: [] for mode in MODES} for query in queries}
-    for round_ in range(repeat):
+    for round_ in range(sizes.repeat):
         change = changes.next(share)
-        took, _ = timed(apply, t, data, change)
+        took, _ = timed(apply, t, data, change, dimensions=sizes.dimensions)
         yield Note(f"{_percent(share)}: {change.orders:,} orders and their lines changed, in {milliseconds(took)}")
         for turn, query in enumerate(queries, start=round_):
             for mode in rotated(turn):
                 runs[query][mode].append(_one(t, query, mode, broken))
             yield Note(_said(query, runs[query]))
-    group = f"SF {data.scale:g}, {_percent(share)} of orders and lineitem changed"
+    also = ", and some dimensions" if sizes.dimensions else ""
+    group = f"SF {data.scale:g}, {_percent(share)} of orders, lineitem and partsupp changed{also}"
     found = [Beside(group, query, runs[query], {"scale": data.scale, "share": share}) for query in queries]
     yield from found
     yield from claims(found, data.scale, share)

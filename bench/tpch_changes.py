@@ -1,9 +1,10 @@
 """Change sets for TPC-H: of the orders that change 70 % are new, 15 % updated and 15 % deleted, with all their lines.
 
 New orders are copies of orders from all over the table under keys above the largest. Updated and deleted orders are a
-contiguous range of the highest keys that earlier sets left alone, plus some random ones (one in 20, at most 3). A few
-rows of customer, part, partsupp and supplier change along: in each of them some are inserted, updated or deleted, in
-turn from set to set.
+contiguous range of the highest keys that earlier sets left alone, plus some random ones (one in 20, at most 3). The
+same share of partsupp changes: new offers for parts from all over, offers of a range of parts updated and deleted. On
+demand a few random rows of customer, part and supplier change along: in each of them some are inserted, updated or
+deleted, in turn from set to set.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ class ChangeSet:
     first_key: int
     updates: Chosen
     deletes: Chosen
+    parts: tuple[range, range, int] = (range(0), range(0), 1)
+    """Parts whose offers are updated and deleted; and of how many parts each one gets a new offer."""
 
     @property
     def orders(self) -> int:
@@ -71,11 +74,13 @@ class Changes:
     """Change sets one after the other over the same tables: no order is chosen twice."""
 
     orders: int
+    parts: int = 0
     number: int = 0
     _dice: random.Random = field(default_factory=lambda: random.Random(7))
     _left: int = field(init=False)
     _next_key: int = field(init=False)
     _taken: set[int] = field(default_factory=set)
+    _parts_taken: int = 0
 
     def __post_init__(self) -> None:
         self._left = self.orders
@@ -89,7 +94,15 @@ class Changes:
         first_key, self._next_key = self._next_key, self._next_key + inserts
         self.number += 1
         updates, deletes = self._choose(touched), self._choose(touched)
-        return ChangeSet(self.number, inserts, self.orders // inserts, first_key, updates, deletes)
+        step = self.orders // inserts
+        return ChangeSet(self.number, inserts, step, first_key, updates, deletes, self._choose_parts(share))
+
+    def _choose_parts(self, share: float) -> tuple[range, range, int]:
+        touched = round(self.parts * share * 0.15)
+        end = self.parts + 1 - self._parts_taken
+        self._parts_taken += 2 * touched
+        # Every part has four offers: new ones for so many parts are 70 % of what changes.
+        return range(end - touched, end), range(end - 2 * touched, end - touched), max(1, round(1 / (share * 0.7 * 4)))
 
     def _choose(self, count: int) -> Chosen:
         single: list[int] = []
@@ -105,13 +118,15 @@ class Changes:
         return Chosen(self._left + 1, last, tuple(single))
 
 
-def apply(t: Trickle, data: Data, change: ChangeSet) -> None:
-    """Make a change set happen in the lake tables."""
+def apply(t: Trickle, data: Data, change: ChangeSet, *, dimensions: bool = False) -> None:
+    """Make a change set happen in the lake tables; with ``dimensions`` in the smaller ones too."""
     for table, key in (("orders", "o_orderkey"), ("lineitem", "l_orderkey")):
         t.write(table, data.frame(t, table).where(_copied(key, change)).withColumn(key, F.expr(_new_key(key, change))))
     for statement in _statements(change):
         t.sql(statement)
-    _change_small(t, data, change.number)
+    _change_offers(t, data, change)
+    if dimensions:
+        _change_small(t, data, change.number)
 
 
 def _index(key: str) -> str:
@@ -144,17 +159,31 @@ def _statements(change: ChangeSet) -> Iterator[str]:
     yield f"DELETE FROM lineitem WHERE {deleted('l_orderkey')}"
 
 
+def _change_offers(t: Trickle, data: Data, change: ChangeSet) -> None:
+    updated, deleted, step = change.parts
+    if not updated:
+        return
+    another = F.expr(f"ps_suppkey % {data.rows('supplier')} + 1")
+    copied = f"ps_partkey % {step} = {change.number % step} AND ps_suppkey % 4 = {change.number % 4}"
+    t.write("partsupp", data.frame(t, "partsupp").where(copied).withColumn("ps_suppkey", another))
+    between = "ps_partkey BETWEEN {} AND {}"
+    t.sql(
+        "UPDATE partsupp SET ps_supplycost = ps_supplycost + 1, ps_availqty = ps_availqty + 5 WHERE "
+        + between.format(updated[0], updated[-1])
+    )
+    t.sql("DELETE FROM partsupp WHERE " + between.format(deleted[0], deleted[-1]))
+
+
 _SMALL = {
     "customer": ("c_custkey", "c_acctbal = c_acctbal + 10, c_mktsegment = 'BUILDING'"),
     "part": ("p_partkey", "p_size = p_size % 50 + 1, p_container = 'MED BOX'"),
-    "partsupp": ("ps_partkey", "ps_supplycost = ps_supplycost + 1, ps_availqty = ps_availqty + 5"),
     "supplier": ("s_suppkey", "s_acctbal = s_acctbal + 10, s_nationkey = (s_nationkey + 1) % 25"),
 }
 
 
 def _change_small(t: Trickle, data: Data, number: int) -> None:
     for turn, (table, (key, assignments)) in enumerate(_SMALL.items(), start=number):
-        keys = random.Random(turn).sample(range(1, data.rows("part" if table == "partsupp" else table) + 1), 3)
+        keys = random.Random(turn).sample(range(1, data.rows(table) + 1), 3)
         chosen = f"{key} IN ({', '.join(map(str, keys))})"
         match turn % 3:
             case 0:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import trickle
+from tests.scenarios.big import take_all_for_big
 from trickle.engine import Engine
 from trickle.testing import check
 from trickle.testing.keeping import arrow_table
@@ -19,7 +20,11 @@ BATCHES = 5
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("number", range(QUERIES))
-def test_a_random_query_equals_recomputation(number: int, engine: Engine, tmp_path: Path) -> None:
+def test_a_random_query_equals_recomputation(
+    number: int, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if number % 2:
+        take_all_for_big(monkeypatch)
     given = case(Choices.seeded(900 + number), BATCHES)
     with trickle.connect(tmp_path / "wh", spark=engine.spark) as t:
         for name, columns in given.schemas.items():

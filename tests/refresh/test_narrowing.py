@@ -1,0 +1,110 @@
+"""Big tables are read by the ranges of the keys that a change has, and nothing is lost by it."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from tests.scenarios.big import take_all_for_big
+from trickle import Trickle
+from trickle.delta.reach import given_by, narrowed
+from trickle.operators import Face, Filter, Join, JoinKind, Operator, Project, Scan, Step, col, equal, walk
+from trickle.operators.expressions import Output
+from trickle.testing import check
+
+ROWS = 400
+
+
+@pytest.fixture
+def shop(t: Trickle, monkeypatch: pytest.MonkeyPatch) -> Trickle:
+    """Orders and their lines, each in files by ranges of their keys, taken for big tables."""
+    t.sql("CREATE TABLE orders (id BIGINT, customer INT, day DATE)")
+    t.sql("CREATE TABLE lines (id BIGINT, n INT, amount DECIMAL(9,2))")
+    t.sql("CREATE TABLE customers (id INT, name STRING)")
+    t.sql("INSERT INTO customers SELECT CAST(id AS INT), concat('c', id) FROM range(20)")
+    for start in range(0, ROWS, 100):
+        t.sql(
+            f"INSERT INTO orders SELECT id, CAST(id % 20 AS INT), date_add(DATE '2024-01-01', CAST(id AS INT))"
+            f" FROM range({start}, {start + 100})"
+        )
+        t.sql(f"INSERT INTO lines SELECT id, 1, CAST(id AS DECIMAL(9,2)) FROM range({start}, {start + 100})")
+    t.sql("INSERT INTO lines VALUES (NULL, 7, 7.00)")
+    take_all_for_big(monkeypatch)
+    return t
+
+
+JOINED = """
+    SELECT c.name, count(*) AS n, sum(l.amount) AS total
+    FROM customers c JOIN orders o ON o.customer = c.id LEFT JOIN lines l ON l.id = o.id
+    GROUP BY c.name
+"""
+MATCHED = "SELECT o.id, o.day FROM orders o WHERE EXISTS (SELECT 1 FROM lines l WHERE l.id = o.id AND l.amount > 3)"
+SAFE = "SELECT a.n, b.amount FROM lines a JOIN lines b ON a.id <=> b.id"
+
+
+@pytest.mark.parametrize("query", [JOINED, MATCHED, SAFE])
+def test_refreshes_equal_recomputation(shop: Trickle, query: str) -> None:
+    shop.create_stream_table("s", query, refresh_mode="DIFFERENTIAL")
+    dice = random.Random(3)
+    for turn in range(4):
+        first = dice.randrange(ROWS - 10)
+        shop.sql(f"UPDATE lines SET amount = amount + 1 WHERE id BETWEEN {first} AND {first + 5}")
+        shop.sql(f"DELETE FROM orders WHERE id IN ({first + 3}, {dice.randrange(ROWS)})")
+        shop.sql(f"INSERT INTO orders VALUES ({1000 + turn}, {turn}, DATE '2025-01-01'), (NULL, 1, NULL)")
+        shop.sql(f"INSERT INTO lines VALUES ({1000 + turn}, 1, 5.00), (NULL, {turn}, 1.00)")
+        shop.sql(f"UPDATE customers SET name = 'other' WHERE id = {turn}")
+        assert shop.refresh_stream_table("s").action == "DIFFERENTIAL"
+        check(shop)
+
+
+def test_files_without_the_keys_are_not_read(shop: Trickle) -> None:
+    shop.create_stream_table("s", MATCHED, refresh_mode="DIFFERENTIAL")
+    shop.sql("INSERT INTO orders VALUES (350, 1, DATE '2024-05-05')")
+    shop.refresh_stream_table("s")
+    check(shop)
+    details = json.loads(shop.refresh_history("s")[0].details)
+    # Of five files of lines the one with key 350, and of those of NULL keys none.
+    assert details["files_read"] == 1
+
+
+def _scans(tree: Operator) -> list[Scan]:
+    return [node for node in walk(tree) if isinstance(node, Scan)]
+
+
+ORDERS = Scan("orders", (("id", "o_id"), ("customer", "o_customer")))
+LINES = Scan("lines", (("id", "l_id"), ("amount", "l_amount")))
+CHANGE = Scan("orders", (("id", "d_id"),), Face.CHANGE)
+KEYS = Step("keys", (("k", "key"),))
+
+
+def _marked(scan: Scan, column: str) -> Operator:
+    return Scan(f"{scan.table} by {column}", scan.fields, scan.face)
+
+
+@pytest.mark.parametrize(
+    "tree, column, expected",
+    [
+        (ORDERS, "o_id", ["orders by id"]),
+        (Filter(ORDERS, equal("o_id", "o_customer")), "o_customer", ["orders by customer"]),
+        (Project(ORDERS, (Output("x", col("o_id")),)), "x", ["orders by id"]),
+        (Join(JoinKind.INNER, ORDERS, LINES, equal("o_id", "l_id")), "o_id", ["orders by id", "lines by id"]),
+        (Join(JoinKind.INNER, ORDERS, LINES, equal("o_id", "l_id")), "l_id", ["orders by id", "lines by id"]),
+        (Join(JoinKind.LEFT, ORDERS, LINES, equal("o_id", "l_id")), "o_id", ["orders by id", "lines"]),
+        # NULLs come in on the right: rows would be lost.
+        (Join(JoinKind.LEFT, ORDERS, LINES, equal("o_id", "l_id")), "l_id", ["orders", "lines"]),
+        (Join(JoinKind.ANTI, ORDERS, LINES, equal("o_id", "l_id")), "o_id", ["orders by id", "lines"]),
+    ],
+)
+def test_which_tables_a_column_reaches(tree: Operator, column: str, expected: list[str]) -> None:
+    assert [scan.table for scan in _scans(narrowed(tree, column, _marked))] == expected
+
+
+def test_what_bounds_the_values_of_a_column() -> None:
+    assert given_by(CHANGE, "d_id") == ((CHANGE, "id"),)
+    assert given_by(ORDERS, "o_id") is None
+    assert given_by(Join(JoinKind.INNER, CHANGE, ORDERS, equal("d_id", "o_id")), "d_id") == ((CHANGE, "id"),)
+    assert given_by(Join(JoinKind.INNER, CHANGE, ORDERS, equal("d_id", "o_id")), "o_id") is None
+    assert given_by(Join(JoinKind.LEFT, CHANGE, KEYS, equal("d_id", "key")), "key") is None
+    assert given_by(Project(KEYS, (Output("x", col("key")),)), "x") == ((KEYS, "k"),)

@@ -1,0 +1,19 @@
+"""Small tables that are taken for big ones, so that tests of a few rows go the way of millions."""
+
+from __future__ import annotations
+
+import pytest
+
+from trickle.lake import few, merge, rewrite
+from trickle.refresh import faces, narrowing
+
+
+def take_all_for_big(patch: pytest.MonkeyPatch) -> None:
+    """Nothing is read or written on the driver that Spark could read or write; every table is read by ranges."""
+    patch.setattr(few.Few, "collected", lambda *_: None)
+    patch.setattr(rewrite, "_on_driver", lambda *_: False)
+    patch.setattr(merge, "places_of", lambda *_: None)
+    patch.setattr(faces, "MOST_AT_HAND", -1)
+    patch.setattr(faces, "LIGHT_ROWS", 0)
+    patch.setattr(narrowing, "BIG_ROWS", 0)
+    patch.setattr(narrowing, "HOLD_ROWS", 0)
