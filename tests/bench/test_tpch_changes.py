@@ -11,7 +11,7 @@ def test_a_set_has_the_promised_parts() -> None:
     change = Changes(150_000).next(0.01)
     assert (change.inserts, len(change.updates), len(change.deletes)) == (1_050, 225, 225)
     assert change.orders == 1_500
-    assert len(change.updates.single) == 11
+    assert len(change.updates.single) == 3
 
 
 def test_new_keys_are_above_all_others_and_copies_suffice() -> None:

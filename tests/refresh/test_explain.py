@@ -175,7 +175,7 @@ def test_the_plan_of_the_change_in_three_forms_without_a_job(shop: Trickle) -> N
         ]
     assert "scan orders change: customer as c0, amount as c2" in [line.strip() for line in tree]
     assert "FROM `orders (change)`" in "\n".join(sql)
-    assert "FileScan parquet" in "\n".join(spark)
+    assert "LocalTableScan" in "\n".join(spark)
     with pytest.raises(InvalidOption, match="no format 'xml'"):
         shop.explain_delta("cities", "xml")
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from tests.scenarios.big import take_all_for_big
+from tests.scenarios.big import read_all_as_big
 from trickle import Trickle
 from trickle.delta.reach import given_by, narrowed
 from trickle.operators import Face, Filter, Join, JoinKind, Operator, Project, Scan, Step, col, equal, walk
@@ -31,7 +31,7 @@ def shop(t: Trickle, monkeypatch: pytest.MonkeyPatch) -> Trickle:
         )
         t.sql(f"INSERT INTO lines SELECT id, 1, CAST(id AS DECIMAL(9,2)) FROM range({start}, {start + 100})")
     t.sql("INSERT INTO lines VALUES (NULL, 7, 7.00)")
-    take_all_for_big(monkeypatch)
+    read_all_as_big(monkeypatch)
     return t
 
 

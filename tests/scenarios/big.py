@@ -9,10 +9,15 @@ from trickle.refresh import faces, narrowing
 
 
 def take_all_for_big(patch: pytest.MonkeyPatch) -> None:
-    """Nothing is read or written on the driver that Spark could read or write; every table is read by ranges."""
+    """Nothing is read or written on the driver that Spark could read or write."""
+    read_all_as_big(patch)
     patch.setattr(few.Few, "collected", lambda *_: None)
     patch.setattr(rewrite, "_on_driver", lambda *_: False)
     patch.setattr(merge, "places_of", lambda *_: None)
+
+
+def read_all_as_big(patch: pytest.MonkeyPatch) -> None:
+    """Every table is read by Spark, and by ranges of keys."""
     patch.setattr(faces, "MOST_AT_HAND", -1)
     patch.setattr(faces, "LIGHT_ROWS", 0)
     patch.setattr(narrowing, "BIG_ROWS", 0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
 from pyspark.sql.types import StructType
@@ -100,8 +100,12 @@ def compile_query(
     """
     found = _remembered.get(question)
     if found is None:
-        found = _compiled(engine, question, schemas, tuple(names()))
+        all_names = tuple(names())
+        found = _compiled(engine, question, schemas, all_names)
         _remembered.put(question, found)
+        if question.wanted is None:
+            # What a refresh asks for, once the table is there.
+            _remembered.put(replace(question, wanted=all_names), found)
     return found
 
 
