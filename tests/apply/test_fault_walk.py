@@ -27,10 +27,6 @@ States = dict[str, dict[str, list[tuple[object, ...]]]]
 WALK = [(names, step, member) for names in UNITS for step, member in shop.points(names)]
 
 
-# A single table goes through the same steps; each of these costs the start of a JVM.
-KILLS = [point for point in WALK if len(point[0]) > 1]
-
-
 def label(point: tuple[tuple[str, ...], Step, int]) -> str:
     names, step, member = point
     return f"{len(names)} {step.value} {member}"
@@ -76,10 +72,10 @@ def test_an_exception_leaves_old_or_new(
 
 @pytest.fixture(scope="module")
 def killed(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Path]]]:
-    """The points of the walk of a unit of three in processes of their own, two at a time."""
+    """Every point of the walk in a process of its own, two at a time."""
     base = tmp_path_factory.mktemp("killed")
     with ThreadPoolExecutor(2) as pool:
-        yield {label(point): pool.submit(_kill, template, base / str(n), point) for n, point in enumerate(KILLS)}
+        yield {label(point): pool.submit(_kill, template, base / str(n), point) for n, point in enumerate(WALK)}
 
 
 def _kill(template: Path, folder: Path, point: tuple[tuple[str, ...], Step, int]) -> Path:
@@ -92,7 +88,7 @@ def _kill(template: Path, folder: Path, point: tuple[tuple[str, ...], Step, int]
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("point", KILLS, ids=label)
+@pytest.mark.parametrize("point", WALK, ids=label)
 def test_a_kill_leaves_old_or_new(
     point: tuple[tuple[str, ...], Step, int], killed: dict[str, Future[Path]], spark: SparkSession, states: States
 ) -> None:
@@ -121,7 +117,7 @@ def _assert_recovered(folder: Path, names: tuple[str, ...], step: Step, spark: S
 
 
 def test_the_walk_covers_every_step() -> None:
-    assert {step for _, step, _ in WALK} == {step for _, step, _ in KILLS} == set(Step)
+    assert {step for _, step, _ in WALK} == set(Step)
 
 
 def test_a_failed_member_rolls_its_unit_back(template: Path, tmp_path: Path, spark: SparkSession) -> None:
