@@ -46,7 +46,10 @@ CYCLES: tuple[tuple[str, ...], ...] = (
         "UPDATE part SET p_name = 'forest green', p_type = 'ECONOMY ANODIZED STEEL' WHERE p_partkey % 9 = 1",
         "UPDATE supplier SET s_nationkey = 20 WHERE s_suppkey % 5 = 1",
         "UPDATE supplier SET s_nationkey = 3 WHERE s_suppkey % 5 = 2",
-        "UPDATE partsupp SET ps_supplycost = ps_supplycost / 2 WHERE ps_partkey % 7 = 3",
+        (
+            "UPDATE partsupp SET ps_supplycost = ps_supplycost / 2, ps_availqty = ps_availqty + 500"
+            " WHERE ps_partkey % 7 = 3"
+        ),
     ),
     # Customers come, go and move; large orders.
     (
