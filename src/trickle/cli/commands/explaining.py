@@ -48,7 +48,7 @@ Subject = Annotated[
         metavar="NAME|QUERY", help="Stream table, or SELECT ('-' reads stdin).", autocompletion=stream_table
     ),
 ]
-Format = Annotated[str, typer.Option(metavar="FORMAT", help="Of delta: tree, sql or spark.")]
+Form = Annotated[str, typer.Option("--format", metavar="FORMAT", help="Of delta: tree, sql or spark.")]
 
 
 def explain(
@@ -57,7 +57,7 @@ def explain(
     subject: Subject = None,
     *,
     file: SqlFile = None,
-    format: Format = "tree",  # noqa: A002  (the name of the option)
+    form: Form = "tree",
 ) -> None:
     """Tell how a stream table or a query is kept, without refreshing anything."""
     text = read_text(subject, file)
@@ -65,7 +65,7 @@ def explain(
         wanted = '"SELECT ..."' if topic in (Topic.QUERY, Topic.REWRITE) else "NAME"
         raise InvalidOption(f"explain {topic} of what?", hint=f"trickle explain {topic} {wanted}")
     with session.connect() as t, working(t.warehouse.engine, f"explaining {topic}"):
-        found = _explained(t, topic, text, format)
+        found = _explained(t, topic, text, form)
     if session.as_json:
         print_json(to_json(found))
     elif isinstance(found, list):

@@ -33,7 +33,7 @@ def refresh(
     force: Annotated[bool, typer.Option("--force", help="Compute also where no source has changed.")] = False,
 ) -> None:
     """Bring stream tables to the present, each after those it reads."""
-    from trickle.cli.refreshing import refresh_in_order  # noqa: PLC0415  (needs Spark's modules)
+    from trickle.cli.refreshing import refresh_in_order  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
 
     if bool(names) == everything:
         raise InvalidOption("which stream tables?", hint="trickle refresh NAME ..., or trickle refresh --all")
