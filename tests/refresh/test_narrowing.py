@@ -108,3 +108,14 @@ def test_what_bounds_the_values_of_a_column() -> None:
     assert given_by(Join(JoinKind.INNER, CHANGE, ORDERS, equal("d_id", "o_id")), "o_id") is None
     assert given_by(Join(JoinKind.LEFT, CHANGE, KEYS, equal("d_id", "key")), "key") is None
     assert given_by(Project(KEYS, (Output("x", col("key")),)), "x") == ((KEYS, "k"),)
+
+
+def test_dates_that_python_does_not_have_are_no_ranges(shop: Trickle) -> None:
+    shop.sql("CREATE TABLE days (day DATE, name STRING)")
+    shop.sql("INSERT INTO days VALUES (DATE '2024-02-01', 'a day')")
+    shop.create_stream_table(
+        "s", "SELECT d.name, o.id FROM days d JOIN orders o ON o.day = d.day", refresh_mode="DIFFERENTIAL"
+    )
+    shop.sql("INSERT INTO days VALUES (DATE '+12024-01-01', 'far'), (DATE '2024-03-01', 'another')")
+    assert shop.refresh_stream_table("s").action == "DIFFERENTIAL"
+    check(shop)

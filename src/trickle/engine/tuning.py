@@ -8,7 +8,7 @@ would take minutes.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Literal
 
@@ -40,6 +40,11 @@ _HEAVIEST_FIRST: tuple[Load, ...] = ("any", "change", "small", "light")
 
 LIGHT_ROWS = 50_000
 """Rows up to which reading is light."""
+
+
+def is_light(counts: Iterable[int | None]) -> bool:
+    """Whether so many rows are little to read; a number that nobody knows may be any."""
+    return sum(LIGHT_ROWS if rows is None else rows for rows in counts) < LIGHT_ROWS
 
 
 class Tuning:

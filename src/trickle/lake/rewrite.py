@@ -54,7 +54,7 @@ def append(
     version = table.version if isinstance(table, Snapshot) else read_version
     if version is None:
         raise InternalError("append to a target needs the version that it is based on")
-    staged = stage(_frame(engine, table, rows), table, small=few is not None, few=few)
+    staged = stage(_frame(engine, table, rows), table, few=few)
     return Prepared(
         location=table.location,
         read_version=version,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from trickle.errors import InternalError
 from trickle.operators.expressions import Expr, column_names
@@ -31,6 +31,13 @@ class Operator(ABC):
     @abstractmethod
     def with_inputs(self, inputs: Sequence[Operator]) -> Operator:
         """The same operator over other inputs."""
+
+    @property
+    def own(self) -> tuple[object, ...]:
+        """What the operator is made of besides its inputs: equal operators over equal inputs are equal."""
+        inputs = self.inputs
+        values = (getattr(self, field.name) for field in fields(self))
+        return tuple(value for value in values if value is not inputs and not any(value is one for one in inputs))
 
     @property
     def expressions(self) -> tuple[Expr, ...]:

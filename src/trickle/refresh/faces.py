@@ -16,13 +16,13 @@ from trickle.algebra.names import quote
 from trickle.algebra.weights import WEIGHT
 from trickle.delta.reach import given_by
 from trickle.engine import Engine, spark_errors
-from trickle.engine.tuning import LIGHT_ROWS, Load
+from trickle.engine.tuning import Load, is_light
 from trickle.lake.few import Few, rows_at_hand
 from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot
 from trickle.operators import Face, Filter, Operator, Project, Scan, Step, Values, walk
 from trickle.refresh.held import Held
-from trickle.refresh.narrowing import Narrowing, without_empty
+from trickle.refresh.narrowing import Narrowing, all_values, without_empty
 from trickle.refresh.recursion import MAX_DEPTH, resolved
 from trickle.refresh.texts import Texts
 from trickle.sql.clock import with_moments
@@ -72,9 +72,10 @@ class Faces:
         return self._run(final, again=final is tree)
 
     def _narrowed(self, tree: Operator) -> Operator:
-        less = Narrowing(self._snapshot, self._keys, lambda part: self.hold(part, self._run(part)), self.steps).tree(
-            tree
-        )
+        def held(part: Operator) -> Held:
+            return self.hold(self._run(part), self._load(part))
+
+        less = Narrowing(self._snapshot, self._keys, held, self.steps).tree(tree)
         return without_empty(less, self.steps)
 
     def _run(self, tree: Operator, *, again: bool = False) -> DataFrame:
@@ -105,29 +106,25 @@ class Faces:
     @property
     def is_light(self) -> bool:
         """Whether all tables together are little to read."""
-        counts = [file.rows for table in self.tables.values() for file in table.new.files]
-        return sum(LIGHT_ROWS if rows is None else rows for rows in counts) < LIGHT_ROWS
+        return is_light(file.rows for table in self.tables.values() for file in table.new.files)
 
     def few(self, tree: Operator) -> Few | None:
         """Whether a tree makes few rows, and how much it reads for them."""
         return Few(self.engine, self._load(tree)) if self.is_small else None
 
     def _load(self, tree: Operator) -> Load:
-        rows = 0
+        counts: list[int | None] = []
         for node in walk(tree):
-            if isinstance(node, Scan) and node.face is not Face.CHANGE:
-                rows += sum(LIGHT_ROWS if file.rows is None else file.rows for file in self._snapshot(node).files)
-            elif isinstance(node, Step):
-                rows += self.steps[node.name].rows
-            elif isinstance(node, Scan):
-                rows += self.changes[node.table].rows
-        return "light" if rows < LIGHT_ROWS else "small"
+            if isinstance(node, Scan | Step):
+                source = self._source(node)
+                counts.extend([source.rows] if isinstance(source, Held) else [file.rows for file in source.files])
+        return "light" if is_light(counts) else "small"
 
-    def hold(self, tree: Operator, frame: DataFrame) -> Held:
-        """Compute the rows of a tree once: on the driver when they are few, else where Spark keeps them."""
+    def hold(self, frame: DataFrame, load: Load) -> Held:
+        """Compute rows once: on the driver when they are few, else where Spark keeps them."""
         with spark_errors():
             if self.is_small:
-                with self.engine.tuned(self._load(tree)):
+                with self.engine.tuned(load):
                     table = frame.limit(MOST_HELD + 1).toArrow()
                 if table.num_rows <= MOST_HELD:
                     return Held(self.engine.from_arrow(table, frame.schema), table.num_rows, table)
@@ -143,7 +140,7 @@ class Faces:
                 return Held(frame, 1, tree=tree)
             with spark_errors(), self.engine.tuned("light"):
                 return Held(frame, 0 if frame.isEmpty() else 1, tree=tree)
-        return self.hold(tree, frame)
+        return self.hold(frame, self._load(tree))
 
     def hold_change(self, table: str, columns: Sequence[str]) -> Held:
         """The net change of a table, each row with a weight of +1 or -1; computed once."""
@@ -152,7 +149,7 @@ class Faces:
             assert source.change is not None
             rows = source.local(columns) if self.is_small and source.local is not None else None
             if rows is None:
-                self.changes[table] = self.hold(Values((), ()), _single(source.change(columns)))
+                self.changes[table] = self.hold(_single(source.change(columns)), "small")
             else:
                 fields = [StructField(f.name, f.dataType) for f in pick(source.new.schema, columns).fields]
                 shape = StructType([*fields, StructField(WEIGHT, LongType())])
@@ -193,11 +190,7 @@ class Faces:
         if held.table is not None:
             return held.table.column(column)
         below = None if held.tree is None else given_by(held.tree, column)
-        parts = [self._keys(*one) for one in below or ()]
-        known = [part for part in parts if part is not None]
-        if not known or len(known) < len(parts) or any(part.type != known[0].type for part in known):
-            return None
-        return pa.chunked_array([chunk for part in known for chunk in part.chunks], known[0].type)
+        return all_values(self._keys(*one) for one in below or ())
 
 
 def _is_at_hand(node: Operator) -> bool:

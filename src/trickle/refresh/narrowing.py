@@ -10,7 +10,7 @@ Rows in no order of the key are everywhere in the table: then nothing is gained,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -19,7 +19,7 @@ from pyspark.sql.types import DateType, DecimalType, StructField
 
 from trickle.delta.optimize.join_order import is_small
 from trickle.delta.optimize.prune import prune
-from trickle.delta.reach import Equality, equalities, given_by, narrowed
+from trickle.delta.reach import equalities, given_by, narrowed
 from trickle.lake.scan import pick
 from trickle.lake.skipping import overlapping, span
 from trickle.lake.snapshot import Snapshot
@@ -57,14 +57,18 @@ class Narrowing:
         return self._join(tree) if isinstance(tree, Join) else tree
 
     def _join(self, join: Join) -> Operator:
-        for giver, taker in _directions(join):
-            pairs = list(equalities(join))
-            if not pairs or not is_small(giver(join)):
-                continue
-            if self._is_worth_holding(giver(join), taker(join), [_ends(one, join, giver) for one in pairs]):
-                join = self._with_held(join, giver(join))
+        """A join of which each side that may restrict the other does."""
+        pairs = list(equalities(join))
+        if pairs and is_small(join.left):
+            if self._is_worth_holding(join.left, join.right, [(one.left, one.right) for one in pairs]):
+                join = replace(join, left=self._held(join.left))
             for one in pairs:
-                join = self._narrowed(join, giver(join), taker(join), one)
+                join = replace(join, right=self._narrowed(join.left, one.left, join.right, one.right, one.null_safe))
+        if pairs and is_small(join.right) and join.kind in (JoinKind.INNER, JoinKind.SEMI):
+            if self._is_worth_holding(join.right, join.left, [(one.right, one.left) for one in pairs]):
+                join = replace(join, right=self._held(join.right))
+            for one in pairs:
+                join = replace(join, left=self._narrowed(join.right, one.right, join.left, one.left, one.null_safe))
         return join
 
     def _is_worth_holding(self, giver: Operator, taker: Operator, ends: list[tuple[str, str]]) -> bool:
@@ -82,23 +86,16 @@ class Narrowing:
             narrowed(taker, theirs, note)
         return bool(found)
 
-    def _with_held(self, join: Join, giver: Operator) -> Join:
+    def _held(self, giver: Operator) -> Step:
         name = f"held_{next(_numbers)}"
         self.steps[name] = self.hold(giver)
-        step = Step(name, tuple((column, column) for column in giver.columns))
-        left, right = (step if side is giver else side for side in (join.left, join.right))
-        return replace(join, left=left, right=right)
+        return Step(name, tuple((column, column) for column in giver.columns))
 
-    def _narrowed(self, join: Join, giver: Operator, taker: Operator, one: Equality) -> Join:
-        mine, theirs = (one.left, one.right) if giver is join.left else (one.right, one.left)
-        leaves = given_by(giver, mine)
-        if leaves is None:
-            return join
-        parts = [self.keys_of(leaf, column) for leaf, column in leaves]
-        known = [part for part in parts if part is not None]
-        if len(known) < len(parts) or len({part.type for part in known}) != 1:
-            return join
-        keys = pa.chunked_array([chunk for part in known for chunk in part.chunks], known[0].type)
+    def _narrowed(self, giver: Operator, mine: str, taker: Operator, theirs: str, null_safe: bool) -> Operator:
+        """The taker, of which only those rows are read whose column can equal the giver's."""
+        keys = all_values(self.keys_of(leaf, column) for leaf, column in given_by(giver, mine) or ())
+        if keys is None:
+            return taker
         ranges: list[Range] | None = None
 
         def narrow(scan: Scan, column: str) -> Operator:
@@ -108,10 +105,9 @@ class Narrowing:
                 return scan
             if ranges is None:
                 ranges = ranges_of(keys)
-            return _read(scan, field, ranges, self.snapshot_of(scan), nulls=one.null_safe and bool(keys.null_count))
+            return _read(scan, field, ranges, self.snapshot_of(scan), nulls=null_safe and bool(keys.null_count))
 
-        less = narrowed(taker, theirs, narrow)
-        return replace(join, right=less) if giver is join.left else replace(join, left=less)
+        return narrowed(taker, theirs, narrow)
 
     def _field(self, scan: Scan, column: str) -> StructField | None:
         """The column of a table that is worth narrowing by it."""
@@ -120,27 +116,14 @@ class Narrowing:
         return field if is_ranged(field.dataType) and _rows(snapshot) >= BIG_ROWS else None
 
 
-Side = Callable[[Join], Operator]
-
-
-def _directions(join: Join) -> list[tuple[Side, Side]]:
-    """Which side's keys restrict which side."""
-
-    def left(join: Join) -> Operator:
-        return join.left
-
-    def right(join: Join) -> Operator:
-        return join.right
-
-    match join.kind:
-        case JoinKind.INNER | JoinKind.SEMI:
-            return [(left, right), (right, left)]
-        case JoinKind.LEFT | JoinKind.ANTI:
-            return [(left, right)]
-
-
-def _ends(one: Equality, join: Join, giver: Side) -> tuple[str, str]:
-    return (one.left, one.right) if giver(join) is join.left else (one.right, one.left)
+def all_values(parts: Iterable[pa.ChunkedArray | None]) -> pa.ChunkedArray | None:
+    """The values of all parts together; None where one is not known, or is of another type."""
+    known: list[pa.ChunkedArray] = []
+    for part in parts:
+        if part is None or (known and part.type != known[0].type):
+            return None
+        known.append(part)
+    return pa.chunked_array([chunk for part in known for chunk in part.chunks], known[0].type) if known else None
 
 
 def _rows(snapshot: Snapshot) -> int:

@@ -34,7 +34,7 @@ def is_ranged(kind: DataType) -> bool:
 
 
 def ranges_of(values: pa.ChunkedArray, most: int = MOST) -> list[Range]:
-    """Ranges that hold all values that are not NULL, with the widest gaps between them left out.
+    """Ranges that hold all values that are not NULL, with the widest gaps between them left out; none where unknown.
 
     >>> ranges_of(pa.chunked_array([[1, 2, 3, 90, 91, None, 500]]), most=3)
     [(1, 3), (90, 91), (500, 500)]
@@ -44,7 +44,10 @@ def ranges_of(values: pa.ChunkedArray, most: int = MOST) -> list[Range]:
     known = pc.drop_null(pc.unique(values))
     if not len(known):
         return []
-    ordered = pc.take(known, pc.sort_indices(known)).to_pylist()
+    try:
+        ordered = pc.take(known, pc.sort_indices(known)).to_pylist()
+    except (OverflowError, ValueError):  # dates before the year 1 and after 9999, which Python does not have
+        return []
     if len(ordered) <= most:
         breaks = list(range(1, len(ordered)))
     else:

@@ -27,22 +27,22 @@ from trickle.warehouse import Warehouse
 
 def insert(warehouse: Warehouse, statement: Insert) -> Changed:
     """INSERT INTO and INSERT OVERWRITE."""
-    reading = resolve_now(warehouse, statement.query)
-    first = reading.bind(statement.query)
-
-    def arranged(frame: DataFrame, snapshot: Snapshot) -> DataFrame:
-        return arrange(frame, snapshot, statement.columns, statement.name)
 
     def rows(snapshot: Snapshot) -> DataFrame:
-        return arranged(resolve_now(warehouse, statement.query).bind(statement.query), snapshot)
+        return given(resolve_now(warehouse, statement.query), snapshot)
+
+    def given(reading: Reading, snapshot: Snapshot) -> DataFrame:
+        return arrange(reading.bind(statement.query), snapshot, statement.columns, statement.name)
 
     if statement.overwrite:
         return replace_contents(warehouse, statement.name, rows)
+    reading = resolve_now(warehouse, statement.query)
     if statement.name in reading.relations:
         # What was computed from the table itself is computed anew when another writer came first.
         return change(warehouse, statement.name, lambda s: append(warehouse.engine, s, rows(s)))
+    reading.bind(statement.query)  # from here on its load is known
     few = Few(warehouse.engine) if reading.load == "light" else None
-    return append_rows(warehouse, statement.name, lambda s: arranged(first, s), few=few)
+    return append_rows(warehouse, statement.name, lambda s: given(reading, s), few=few)
 
 
 def delete(warehouse: Warehouse, statement: Delete) -> Changed:

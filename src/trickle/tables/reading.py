@@ -18,7 +18,7 @@ from trickle.catalog import relations, streams
 from trickle.catalog.records import Kind, Relation
 from trickle.engine.failures import spark_errors
 from trickle.engine.query import run_query
-from trickle.engine.tuning import LIGHT_ROWS, Load
+from trickle.engine.tuning import Load, is_light
 from trickle.errors import UserError, WrongKind
 from trickle.lake.scan import scan
 from trickle.lake.snapshot import Snapshot, open_snapshot
@@ -78,7 +78,7 @@ class Reading:
     @property
     def load(self) -> Load:
         """How much there is to read, of what was bound so far."""
-        return "light" if sum(LIGHT_ROWS if rows is None else rows for rows in self._rows) < LIGHT_ROWS else "any"
+        return "light" if is_light(self._rows) else "any"
 
     def frame(self, name: TableName, version: int | None = None) -> DataFrame:
         """A relation's rows."""

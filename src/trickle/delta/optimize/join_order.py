@@ -13,7 +13,7 @@ brought back into their order at the end. Outer joins are inputs here: nothing m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -47,8 +47,12 @@ def order_joins(tree: Operator) -> Operator:
     return tree.with_inputs(inputs) if inputs else tree
 
 
-def is_small(tree: Operator) -> bool:
-    """Whether a relation grows with the change only: every way down through its joins ends at a change or a step."""
+def is_small(tree: Operator, below: Callable[[Operator], bool] | None = None) -> bool:
+    """Whether a relation grows with the change only: every way down through its joins ends at a change or a step.
+
+    ``below`` answers for the inputs where that is known already.
+    """
+    below = below or is_small
     match tree:
         case Scan():
             return tree.face is Face.CHANGE
@@ -57,11 +61,11 @@ def is_small(tree: Operator) -> bool:
         case Join():
             # A semi join with something small is small enough: it keeps the rows that answer to it.
             one_is_small = tree.kind in (JoinKind.INNER, JoinKind.SEMI)
-            return is_small(tree.left) or (one_is_small and is_small(tree.right))
+            return below(tree.left) or (one_is_small and below(tree.right))
         case Aggregate() if not tree.keys:
             return True
         case _:
-            return bool(tree.inputs) and all(map(is_small, tree.inputs))
+            return bool(tree.inputs) and all(map(below, tree.inputs))
 
 
 @dataclass

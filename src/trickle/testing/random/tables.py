@@ -88,7 +88,7 @@ def changed(choices: Choices, shapes: Schemas, before: State, used: Sequence[str
 
 def _table_changed(choices: Choices, columns: Mapping[str, str], before: Rows, noted: set[str]) -> Rows:
     after = list(before)
-    for _ in range(2 + choices.below(5)):
+    for _ in range(4 + choices.below(5)):
         action = choices.weighted(_ACTIONS)
         noted.add(action)
         if action == "insert" or not after:
