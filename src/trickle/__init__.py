@@ -9,7 +9,7 @@ from trickle.errors import TrickleError
 
 if TYPE_CHECKING:
     from trickle.api import Trickle, connect
-    from trickle.refresh.execute import RefreshResult
+    from trickle.refresh.outcome import RefreshResult
     from trickle.tables.results import Changed, Done, Listing
 
 __version__ = "0.1.0"

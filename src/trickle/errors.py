@@ -21,6 +21,7 @@
     ├── SchemaDrift               a source no longer has the shape the stream table was built on
     ├── HistoryLost               a source's log no longer reaches back to a frontier
     ├── Suspended                 the stream table is suspended until it is resumed
+    ├── Gated                     a gate holds the refresh back: a fuse, a watermark, a source that is being loaded
     ├── TransientError            the same call may succeed later
     │   ├── ConcurrentModification    another writer came first
     │   └── CatalogUnreachable        the catalog database does not answer
@@ -205,6 +206,13 @@ class Suspended(TrickleError):
     """The stream table is suspended until it is resumed."""
 
     code = "SUSPENDED"
+    exit_code = 3
+
+
+class Gated(TrickleError):
+    """A gate holds the refresh back."""
+
+    code = "GATED"
     exit_code = 3
 
 

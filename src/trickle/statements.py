@@ -15,7 +15,8 @@ from trickle.algebra.names import TableName, nearest
 from trickle.catalog import preferences, relations
 from trickle.errors import InvalidOption, UnknownFunction
 from trickle.refresh import definition
-from trickle.refresh.execute import RefreshResult, refresh
+from trickle.refresh.execute import refresh
+from trickle.refresh.outcome import RefreshResult
 from trickle.settings import check_name, parse_value
 from trickle.sql import (
     AlterStreamTable,

@@ -14,7 +14,8 @@ from trickle.lake.location import Location
 from trickle.lake.log import LOG_FOLDER
 from trickle.lake.snapshot import latest_version, open_snapshot
 from trickle.lake.stages import INNER_FOLDER
-from trickle.refresh.execute import RefreshResult, refresh
+from trickle.refresh.execute import refresh
+from trickle.refresh.outcome import RefreshResult
 from trickle.sql.names import table_name
 
 UNIT = ("per_customer", "per_day", "both")

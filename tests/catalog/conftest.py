@@ -15,6 +15,8 @@ from tests.postgres import Postgres
 from trickle.catalog import Catalog, file_url
 from trickle.catalog.models import Base
 
+# Tables with one row, which the migration made.
+SINGLE = {"meta", "scheduler_state"}
 NOON = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 
 
@@ -60,8 +62,13 @@ def postgres_url(postgres: Postgres, shared_postgres: str) -> str:
         "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
         f" WHERE datname = '{shared_postgres}' AND pid <> pg_backend_pid()"
     )
-    swept = ", ".join(f"trickle.{table}" for table in Base.metadata.tables if table != "meta")
+    swept = ", ".join(f"trickle.{table}" for table in Base.metadata.tables if table not in SINGLE)
     postgres.execute(f"TRUNCATE {swept} RESTART IDENTITY", shared_postgres)
+    postgres.execute(
+        "UPDATE trickle.scheduler_state SET ddl_number = 0, paused_at = NULL, paused_by = NULL,"
+        " pause_reason = NULL, draining_since = NULL, draining_by = NULL",
+        shared_postgres,
+    )
     return postgres.url(shared_postgres)
 
 

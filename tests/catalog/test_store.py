@@ -22,7 +22,7 @@ def test_a_catalog_is_made_once_and_found_again(empty_url: str, backend: str) ->
     assert again.backend == backend
     assert again.meta() == made
     again.close()
-    assert made.format_version == 2
+    assert made.format_version == 3
     assert made.created_by == made.migrated_by != ""
     assert made.created_at.tzinfo is not None
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from trickle.algebra.weights import WEIGHT
 from trickle.api import Trickle
 from trickle.errors import TrickleError
-from trickle.refresh.execute import RefreshResult
+from trickle.refresh.outcome import RefreshResult
 from trickle.tables.results import Changed, Listing
 from trickle.tables.views import StreamTableRow
 from trickle.testing import check

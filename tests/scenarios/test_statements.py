@@ -21,7 +21,7 @@ from trickle.errors import (
     UnknownTable,
     UnsupportedStatement,
 )
-from trickle.refresh.execute import RefreshResult
+from trickle.refresh.outcome import RefreshResult
 from trickle.tables.results import Done
 from trickle.testing import check
 

@@ -110,6 +110,11 @@ def check_columns(columns: Iterable[str]) -> None:
         seen[column.lower()] = column
 
 
+def visible(columns: Iterable[str]) -> list[str]:
+    """The columns that readers see: those that are not Trickle's own."""
+    return [column for column in columns if not column.startswith(INTERNAL_PREFIX)]
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that was most likely meant.
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -104,13 +104,17 @@ def application_id(uid: str, folder: str = OWN) -> str:
     return f"trickle:{uid}:{folder}" if folder else f"trickle:{uid}"
 
 
-def commit_unit(warehouse: Warehouse, members: Sequence[UnitMember]) -> None:
-    """Commit staged work for all members together."""
+def commit_unit(
+    warehouse: Warehouse, members: Sequence[UnitMember], *, fence: Callable[[Session], None] | None = None
+) -> None:
+    """Commit staged work for all members together. ``fence`` refuses in the transaction that decides it."""
     reached(Step.STAGED)
     for member in members:
         for commit in member.commits.values():
             check_commit(commit)
     with warehouse.catalog.write() as tx:
+        if fence is not None:
+            fence(tx)
         # In one order for all, so that two units never wait for each other.
         for member in sorted(members, key=lambda m: m.relation_id):
             stored = streams.lock(tx, member.relation_id)

@@ -5,25 +5,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import delete, insert, select, text
 from sqlalchemy.orm import Session
 
+from trickle.catalog.migrate import POSTGRES_SCHEMA
 from trickle.catalog.models import AlertRow
-from trickle.catalog.records import Alert, Severity
+from trickle.catalog.records import Alert, Event, Severity
+from trickle.errors import InternalError
 
 
 def add(
     tx: Session,
     *,
     event: str,
-    severity: Severity,
     now: datetime,
+    severity: Severity | None = None,
     relation_id: int | None = None,
     payload: Mapping[str, object] | None = None,
 ) -> Alert:
-    """Enter an alert. The payload should name the relation: its id is cleared when it is dropped."""
+    """Enter an alert, as severe as its event is unless said otherwise.
+
+    The payload should name the relation: its id is cleared when it is dropped.
+    """
     statement = insert(AlertRow).values(
-        event=event, severity=severity, relation_id=relation_id, payload=dict(payload or {}), created_at=now
+        event=event,
+        severity=severity or _usual(event),
+        relation_id=relation_id,
+        payload=dict(payload or {}),
+        created_at=now,
     )
     return _record(tx.execute(statement.returning(AlertRow)).scalar_one())
 
@@ -38,11 +47,33 @@ def recent(tx: Session, relation_id: int | None = None, *, event: str | None = N
     return [_record(row) for row in tx.execute(statement).scalars()]
 
 
+def after(tx: Session, alert_id: int, limit: int) -> list[Alert]:
+    """The alerts that came after one, oldest first."""
+    statement = select(AlertRow).where(AlertRow.id > alert_id).order_by(AlertRow.id).limit(limit)
+    return [_record(row) for row in tx.execute(statement).scalars()]
+
+
+def settle(tx: Session) -> None:
+    """Wait for those who are entering alerts: no smaller id than one that is seen from now on can still appear.
+
+    PostgreSQL gives out ids before it commits, so that without this a later alert may be seen before an earlier one.
+    """
+    if tx.get_bind().dialect.name == "postgresql":
+        tx.execute(text(f"LOCK TABLE {POSTGRES_SCHEMA}.alerts IN SHARE MODE"))
+
+
 def purge(tx: Session, before: datetime, batch: int) -> int:
     """Remove at most ``batch`` alerts older than a time; returns how many."""
     old = select(AlertRow.id).where(AlertRow.created_at < before).order_by(AlertRow.id).limit(batch)
     statement = delete(AlertRow).where(AlertRow.id.in_(old.scalar_subquery())).returning(AlertRow.id)
     return len(tx.execute(statement).all())
+
+
+def _usual(event: str) -> Severity:
+    try:
+        return Event(event).severity
+    except ValueError:
+        raise InternalError(f"an alert of the unknown event {event!r} needs a severity") from None
 
 
 def _record(row: AlertRow) -> Alert:

@@ -88,6 +88,75 @@ class Severity(StrEnum):
     CRITICAL = "CRITICAL"
 
 
+class Event(StrEnum):
+    """What alerts tell of."""
+
+    STALE_DATA = "stale_data"
+    REFRESH_FAILED = "refresh_failed"
+    AUTO_SUSPENDED = "auto_suspended"
+    RESUMED = "resumed"
+    SCHEDULER_FALLING_BEHIND = "scheduler_falling_behind"
+    SLOT_LAG_WARNING = "slot_lag_warning"
+    CDC_TRANSITION = "cdc_transition"
+    APPEND_ONLY_REVERTED = "append_only_reverted"
+    FUSE_BLOWN = "fuse_blown"
+    WATERMARK_STUCK = "watermark_stuck"
+    BUFFER_GROWTH_WARNING = "buffer_growth_warning"
+    SPILL_RISK = "spill_risk"
+    REINITIALIZE_NEEDED = "reinitialize_needed"
+    SELF_MONITOR_ANOMALY = "self_monitor_anomaly"
+
+    @property
+    def severity(self) -> Severity:
+        """How much it matters when nobody says otherwise."""
+        match self:
+            case Event.FUSE_BLOWN:
+                return Severity.CRITICAL
+            case Event.REFRESH_FAILED | Event.AUTO_SUSPENDED:
+                return Severity.ERROR
+            case Event.RESUMED | Event.CDC_TRANSITION:
+                return Severity.INFO
+            case _:
+                return Severity.WARNING
+
+
+class FuseState(StrEnum):
+    """Whether a fuse lets changes through."""
+
+    ARMED = "ARMED"
+    BLOWN = "BLOWN"
+
+
+class FuseReset(StrEnum):
+    """What happens to the changes that blew a fuse."""
+
+    APPLY = "APPLY"
+    REINITIALIZE = "REINITIALIZE"
+    SKIP_CHANGES = "SKIP_CHANGES"
+
+
+class Isolation(StrEnum):
+    """What the members of a refresh group see of their sources."""
+
+    READ_COMMITTED = "READ_COMMITTED"
+    REPEATABLE_READ = "REPEATABLE_READ"
+
+
+class JobStatus(StrEnum):
+    """How far a job is."""
+
+    QUEUED = "QUEUED"
+    RUNNING = "RUNNING"
+    SUCCEEDED = "SUCCEEDED"
+    RETRYABLE_FAILED = "RETRYABLE_FAILED"
+    PERMANENT_FAILED = "PERMANENT_FAILED"
+    CANCELLED = "CANCELLED"
+
+    @property
+    def is_open(self) -> bool:
+        return self in (JobStatus.QUEUED, JobStatus.RUNNING)
+
+
 @dataclass(frozen=True)
 class Meta:
     """Facts about the catalog itself."""
@@ -150,6 +219,26 @@ class StreamTable:
     def text(self) -> str:
         """The query that is run."""
         return self.canonical or self.query
+
+
+@dataclass(frozen=True, slots=True)
+class Schedulable:
+    """What the scheduler needs to know of a stream table in every tick."""
+
+    id: int
+    name: TableName
+    frontier: Mapping[int, str]
+    schedule: str
+    options: Mapping[str, Any]
+    status: Status
+    refresh_mode: RefreshMode
+    populated: bool
+    version: int | None
+    last_refresh_at: datetime | None
+    data_timestamp: datetime | None
+    needs_reinitialize: bool
+    always_refresh: bool
+    consecutive_errors: int
 
 
 @dataclass(frozen=True)
@@ -219,3 +308,179 @@ class Alert:
     severity: Severity
     payload: Mapping[str, object]
     created_at: datetime
+
+
+@dataclass(frozen=True)
+class AlertCursor:
+    """How far a sink has heard the alerts, and what is wrong with it."""
+
+    sink: str
+    alert_id: int
+    failures: int
+    """Deliveries that failed in a row."""
+    last_error: str | None
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Fuse:
+    """The state of a fuse, and the rating of one that guards a source.
+
+    The rating of a stream table's own fuse is among the table's options; its mode here is ``none``.
+    """
+
+    relation_id: int
+    name: TableName
+    mode: str
+    """none, fixed or adaptive."""
+    state: FuseState
+    ceiling: int | None
+    max_ratio: float | None
+    sensitivity: float | None
+    window_size: int | None
+    baselines: Mapping[str, Any]
+    """``kind``: window or ewma, when given."""
+    blown_at: datetime | None
+    blow_reason: str | None
+    blow_details: Mapping[str, Any] | None
+    last_reset_at: datetime | None
+    last_reset_by: str | None
+    last_reset_action: FuseReset | None
+    updated_at: datetime
+
+    @property
+    def baseline(self) -> str | None:
+        """The kind of baseline, when given."""
+        return self.baselines.get("kind")
+
+    def passes_once(self, last_completed: datetime | None) -> bool:
+        """Whether it was reset to let the changes through and no refresh was completed since."""
+        if self.state is FuseState.BLOWN or self.last_reset_at is None:
+            return False
+        if self.last_reset_action not in (FuseReset.APPLY, FuseReset.REINITIALIZE):
+            return False
+        return last_completed is None or self.last_reset_at > last_completed
+
+
+@dataclass(frozen=True)
+class SourceGate:
+    """Whether a source is being loaded; ``gated_at`` and the rest tell of the last time that it was."""
+
+    source_id: int
+    name: TableName
+    gated: bool
+    gated_at: datetime | None
+    ungated_at: datetime | None
+    gated_by: str | None
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class WatermarkRecord:
+    """How far a source is complete, and its position when its loader said so."""
+
+    source_id: int
+    name: TableName
+    watermark: datetime
+    position: str | None
+    advanced_by: str | None
+    updated_at: datetime
+
+
+@dataclass(frozen=True)
+class WatermarkGroupRecord:
+    """Sources whose watermarks must lie within a tolerance of each other."""
+
+    id: int
+    name: str
+    mode: str
+    """gate or hold_back."""
+    tolerance_seconds: float
+    source_ids: tuple[int, ...]
+    sources: tuple[TableName, ...]
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class UserGate:
+    """A gate that a user registered."""
+
+    id: int
+    name: str
+    kind: str
+    """sql or python."""
+    on: str
+    """delta: asked about the staged change. source: about the sources of the table."""
+    text: str
+    """A SQL predicate, or ``module:function``."""
+    tables: tuple[int, ...] | None
+    """The stream tables that it is asked about; None for all."""
+    created_at: datetime
+    created_by: str | None
+
+
+@dataclass(frozen=True)
+class RefreshGroup:
+    """Stream tables that are refreshed together because somebody said so."""
+
+    id: int
+    name: str
+    isolation: Isolation
+    member_ids: tuple[int, ...]
+    members: tuple[TableName, ...]
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Job:
+    """One unit that was handed to a worker."""
+
+    id: int
+    unit_key: str
+    kind: str
+    members: tuple[int, ...]
+    status: JobStatus
+    attempt: int
+    worker: str | None
+    lease_token: int | None
+    enqueued_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    detail: Mapping[str, Any]
+    error_message: str | None
+
+
+@dataclass(frozen=True)
+class Lease:
+    """Who may act, until when. A greater token fences off a smaller one."""
+
+    name: str
+    holder: str
+    token: int
+    acquired_at: datetime
+    expires_at: datetime
+
+    def is_held(self, now: datetime) -> bool:
+        """Whether somebody holds it."""
+        return now < self.expires_at
+
+
+@dataclass(frozen=True)
+class SchedulerState:
+    """What all schedulers of the warehouse were told."""
+
+    ddl_number: int
+    """Grows whenever a definition changes."""
+    paused_at: datetime | None
+    paused_by: str | None
+    pause_reason: str | None
+    draining_since: datetime | None
+    draining_by: str | None
+
+    @property
+    def paused(self) -> bool:
+        return self.paused_at is not None
+
+    @property
+    def draining(self) -> bool:
+        return self.draining_since is not None

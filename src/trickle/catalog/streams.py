@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import case, delete, insert, or_, select
 from sqlalchemy import update as sql_update
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
 from trickle.catalog import relations
 from trickle.catalog.models import FrontierRow, RelationRow, StreamTableRow
-from trickle.catalog.records import Kind, RefreshMode, Status, StreamTable
+from trickle.catalog.records import Kind, RefreshMode, Schedulable, Status, StreamTable
 from trickle.errors import InternalError, WrongKind
+
+# Below the number of variables that any SQLite allows in a statement.
+_AT_ONCE = 10_000
 
 
 class StreamFields(TypedDict, total=False):
@@ -137,6 +140,53 @@ def set_frontier(tx: Session, relation_id: int, frontier: Mapping[int, str]) -> 
             for source_id, position in sorted(frontier.items())
         ]
         tx.execute(insert(FrontierRow), rows)
+
+
+def mark_idle(tx: Session, ids: Iterable[int], at: datetime, now: datetime) -> None:
+    """Note that filled stream tables are as fresh as ``at`` without having been computed; times only move forward."""
+    wanted = sorted(set(ids))
+    refreshed, reflected = StreamTableRow.last_refresh_at, StreamTableRow.data_timestamp
+    for first in range(0, len(wanted), _AT_ONCE):
+        some = wanted[first : first + _AT_ONCE]
+        statement = (
+            sql_update(StreamTableRow)
+            .where(StreamTableRow.relation_id.in_(some), StreamTableRow.populated)
+            .values(
+                last_refresh_at=case((or_(refreshed.is_(None), refreshed < now), now), else_=refreshed),
+                data_timestamp=case((or_(reflected.is_(None), reflected < at), at), else_=reflected),
+            )
+        )
+        tx.execute(statement)
+
+
+def schedulable(tx: Session) -> list[Schedulable]:
+    """All stream tables as the scheduler sees them, by id. Plain rows: this is read at every tick."""
+    stream = StreamTableRow
+    rows = tx.execute(
+        select(
+            stream.relation_id,
+            RelationRow.schema_name,
+            RelationRow.table_name,
+            stream.schedule,
+            stream.options,
+            stream.status,
+            stream.refresh_mode,
+            stream.populated,
+            stream.version,
+            stream.last_refresh_at,
+            stream.data_timestamp,
+            stream.needs_reinitialize,
+            stream.always_refresh,
+            stream.consecutive_errors,
+        )
+        .join(RelationRow, RelationRow.id == stream.relation_id)
+        .order_by(stream.relation_id)
+    ).all()
+    frontiers = _frontiers(tx, None) if rows else {}
+    return [
+        Schedulable(relation_id, TableName(schema, table), frontiers.get(relation_id, {}), *others)
+        for relation_id, schema, table, *others in rows
+    ]
 
 
 def _select(tx: Session, *conditions: Any) -> list[StreamTable]:

@@ -11,7 +11,7 @@ from trickle.catalog.records import Action, Status
 from trickle.cli.working import working
 from trickle.dag.graph import closure, order
 from trickle.errors import TrickleError, was_interrupted
-from trickle.refresh.execute import RefreshResult
+from trickle.refresh.outcome import RefreshResult
 from trickle.sql.names import table_name
 
 FAILED = "FAILED"

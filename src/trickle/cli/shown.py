@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 
 from trickle.cli.page import Page, Record, Shown
 from trickle.engine.failures import spark_errors
-from trickle.refresh.execute import RefreshResult
+from trickle.refresh.outcome import RefreshResult
 from trickle.statements import Result
 from trickle.tables.results import Changed, Done, Listing
 

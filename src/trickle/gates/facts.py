@@ -143,8 +143,12 @@ class FuseFacts:
     """Whether it was reset with ``apply`` or ``reinitialize`` and no refresh came since."""
     samples: Sequence[Volume] = ()
     """The volumes of past refreshes, oldest first."""
+    delta_samples: Sequence[Volume] = ()
+    """What past refreshes changed in the table itself, oldest first: the release phase compares the staged delta."""
     rows: int = 0
-    """What a ratio is taken of: rows of the sources, or of the source itself."""
+    """What a ratio is taken of: rows of the sources, or of the source itself, before the change."""
+    table_rows: int = 0
+    """The same for the staged delta: rows of the stream table."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +175,7 @@ class WatermarkGroup:
 
 @dataclass(frozen=True)
 class Delta:
-    """The staged change of the table: what will be committed if the gates let it."""
+    """The staged change of the table, net: rows that will come and go if the gates let it, however it was computed."""
 
     inserted: int
     deleted: int
@@ -206,6 +210,8 @@ class UnitFacts:
     isolation: str = "READ_COMMITTED"
     blocked_by: Mapping[str, str] = field(default_factory=dict)
     """Members that the gates held back, with the reason."""
+    cut: Mapping[str, str] = field(default_factory=dict)
+    """The positions of base sources that the unit is refreshed to."""
 
 
 class Facts(Protocol):

@@ -102,7 +102,7 @@ def close_abandoned(warehouse: Warehouse, relation_ids: Iterable[int] | None = N
         intended = {member.refresh_id for intent in intents.pending(tx) for member in intent.members}
         running = [r for r in history.running(tx) if wanted is None or r.relation_id in wanted]
         running = [r for r in running if r.id not in intended]
-        dead = [(r, streams.by_id(tx, r.relation_id)) for r in running if _is_abandoned(warehouse, r)]
+        dead = [(r, streams.by_id(tx, r.relation_id)) for r in running if is_abandoned(warehouse, r)]
     for record, stream in dead:
         prefix = record.details.get("stage")
         if isinstance(prefix, str):
@@ -119,7 +119,8 @@ def close_abandoned(warehouse: Warehouse, relation_ids: Iterable[int] | None = N
     return len(dead)
 
 
-def _is_abandoned(warehouse: Warehouse, record: RefreshRecord) -> bool:
+def is_abandoned(warehouse: Warehouse, record: RefreshRecord) -> bool:
+    """Whether nobody works on a refresh any more, as far as this machine can tell."""
     pid, host = record.details.get("pid"), record.details.get("host")
     if host != socket.gethostname() or not isinstance(pid, int):
         return False

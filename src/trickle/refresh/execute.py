@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from sqlalchemy.orm import Session
+
 from trickle.algebra.names import TableName
 from trickle.apply.steps import Step, reached
-from trickle.apply.unit import MemberResult, UnitMember, after_success, application_id, commit_unit, recover
-from trickle.catalog import alerts, history, intents, relations, streams
-from trickle.catalog.records import Action, Initiator, Outcome, RefreshMode, Severity, StreamTable
-from trickle.errors import CatalogUnreachable, HistoryLost, SchemaDrift, TrickleError
+from trickle.apply.unit import MemberResult, UnitMember, after_success, commit_unit, recover
+from trickle.catalog import alerts, fuses, history, intents, relations, streams
+from trickle.catalog.records import Action, FuseReset, Initiator, Outcome, Severity, StreamTable
+from trickle.errors import CatalogUnreachable, Gated, HistoryLost, SchemaDrift, TrickleError
+from trickle.gates.verdict import Verdict, together
 from trickle.history.failures import RolledBack, close_abandoned, owner, record_failure, under_way
-from trickle.lake.commit import TableCommit
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.stage import discard_stages
 from trickle.lake.stages import stages_named
+from trickle.refresh.board import Board
 from trickle.refresh.compiled import Compiled
 from trickle.refresh.compiling import compiled_for
 from trickle.refresh.dependencies import dependencies_of
+from trickle.refresh.gating import Gatekeeper, Tick, gated, skip_reason, verdict_details
 from trickle.refresh.making import Made, Task, catch_up, make_differential, make_full
 from trickle.refresh.members import (
     Cut,
@@ -32,24 +36,11 @@ from trickle.refresh.members import (
     take_cut,
     weighed,
 )
+from trickle.refresh.outcome import Done, RefreshResult, Work, commits_of, milliseconds, result_of, unit_member
 from trickle.refresh.plan import Choice, Facts, choose
 from trickle.refresh.state import State
 from trickle.sources.lake import LakePosition
 from trickle.warehouse import Warehouse
-
-
-@dataclass(frozen=True)
-class RefreshResult:
-    """What a refresh did."""
-
-    name: str
-    action: str
-    rows_inserted: int
-    rows_deleted: int
-    duration_ms: float
-    reason: str
-    version: int | None
-    spark_jobs: int | None
 
 
 @dataclass(frozen=True)
@@ -61,37 +52,37 @@ class _Run:
     force: bool
     started: datetime
     stage: str
-
-
-@dataclass(frozen=True)
-class _Work:
-    """A member for which the action has been chosen."""
-
-    member: Member
-    choice: Choice
-    frontier: Mapping[int, LakePosition]
-    facts: Facts
+    tick: Tick | None
+    board: Board
 
     @property
-    def stream(self) -> StreamTable:
-        return self.member.stream
+    def moment(self) -> datetime:
+        """The time that the contents reflect."""
+        return self.started if self.tick is None else self.tick.at
 
+    @property
+    def fence(self) -> Callable[[Session], None] | None:
+        return None if self.tick is None else self.tick.fence
 
-@dataclass(frozen=True)
-class _Done:
-    """A member whose next contents are staged."""
-
-    work: _Work
-    refresh_id: int
-    made: Made
-    spark_jobs: int | None
+    def gatekeeper(self, cut: Cut) -> Gatekeeper:
+        return Gatekeeper(self.warehouse, self.board, self.initiated_by, self.force, cut, self.tick)
 
 
 def refresh(
-    warehouse: Warehouse, names: Iterable[TableName], *, initiated_by: Initiator = Initiator.MANUAL, force: bool = False
+    warehouse: Warehouse,
+    names: Iterable[TableName],
+    *,
+    initiated_by: Initiator = Initiator.MANUAL,
+    force: bool = False,
+    tick: Tick | None = None,
 ) -> list[RefreshResult]:
-    """Refresh stream tables as one unit: all of them move, or none."""
-    run = _Run(warehouse, initiated_by, force, warehouse.clock.now(), uuid.uuid4().hex)
+    """Refresh stream tables as one unit: all of them move, or none.
+
+    When a gate holds one back, none is computed or committed: Gated for somebody who asked, results of action SKIP for
+    the scheduler (``tick``).
+    """
+    board = Board(warehouse) if tick is None else tick.board
+    run = _Run(warehouse, initiated_by, force, warehouse.clock.now(), uuid.uuid4().hex, tick, board)
     wanted = list(dict.fromkeys(names))
     with warehouse.catalog.read() as tx:
         members = load(warehouse, tx, wanted, force=force)
@@ -104,14 +95,42 @@ def refresh(
             members = load(warehouse, tx, wanted, force=force)
     require_filled(members)
     try:
-        cut = take_cut(warehouse, members)
+        cut = take_cut(warehouse, members, {} if tick is None else tick.cut, board.caps)
         idle = [_idle(run, member, cut) for member in members]
     except TrickleError as error:
         _record_lost_source(run, members, error)
         raise
     if all(idle):
         return [_record_idle(run, work) for work in idle if work is not None]
-    return _refresh_unit(run, members, cut)
+    moving = [member for member, nothing in zip(members, idle, strict=True) if nothing is None]
+    keeper = run.gatekeeper(cut)
+    verdicts = keeper.admit(moving)
+    if any(not verdict.proceeds for verdict in verdicts):
+        keeper.blow(verdicts)
+        keeper.record_skips(moving, verdicts, run.started)
+        return _held_back(run, moving, verdicts)
+    return _refresh_unit(run, members, cut, dict(zip([m.stream.relation.id for m in moving], verdicts, strict=True)))
+
+
+def _held_back(run: _Run, members: list[Member], verdicts: list[Verdict]) -> list[RefreshResult]:
+    """Tell who asked; the scheduler asks again at the next tick."""
+    held = [(member, verdict) for member, verdict in zip(members, verdicts, strict=True) if not verdict.proceeds]
+    if run.tick is None:
+        raise gated(*held[0])
+    now = run.warehouse.clock.now()
+    return [
+        RefreshResult(
+            name=str(member.name),
+            action=Action.SKIP.value,
+            rows_inserted=0,
+            rows_deleted=0,
+            duration_ms=milliseconds(run.started, now),
+            reason=skip_reason(verdict),
+            version=member.stream.version,
+            spark_jobs=None,
+        )
+        for member, verdict in held
+    ]
 
 
 def _record_lost_source(run: _Run, members: list[Member], error: TrickleError) -> None:
@@ -131,9 +150,9 @@ def _record_lost_source(run: _Run, members: list[Member], error: TrickleError) -
         record_failure(run.warehouse, refresh_id, member.stream.relation.id, error)
 
 
-def _choose(run: _Run, member: Member, cut: Cut, staged: Mapping[int, Made]) -> _Work:
+def _choose(run: _Run, member: Member, cut: Cut, staged: Mapping[int, Made]) -> Work:
     facts, choice, frontier = considered(run.warehouse, member, cut, staged, force=run.force)
-    return _Work(member, choice, frontier, facts)
+    return Work(member, choice, frontier, facts)
 
 
 def considered(
@@ -157,7 +176,7 @@ def _snapshots(
     }
 
 
-def _idle(run: _Run, member: Member, cut: Cut) -> _Work | None:
+def _idle(run: _Run, member: Member, cut: Cut) -> Work | None:
     """The work of a member that has nothing to compute; None for one that has, or that reads another member."""
     if any(source.id not in cut for source in member.reading.tables):
         return None
@@ -165,7 +184,7 @@ def _idle(run: _Run, member: Member, cut: Cut) -> _Work | None:
     return work if work.choice.action is Action.NO_DATA else None
 
 
-def _record_idle(run: _Run, work: _Work) -> RefreshResult:
+def _record_idle(run: _Run, work: Work) -> RefreshResult:
     """Nothing to compute: a history row, and the frontier where positions moved without a change of rows."""
     stream, now = work.stream, run.warehouse.clock.now()
     with run.warehouse.catalog.write() as tx:
@@ -189,7 +208,7 @@ def _record_idle(run: _Run, work: _Work) -> RefreshResult:
             tx,
             stream.relation.id,
             now=now,
-            data_timestamp=run.started,
+            data_timestamp=run.moment,
             last_refresh_at=now,
             status=after_success(stream.status),
             consecutive_errors=0,
@@ -199,16 +218,16 @@ def _record_idle(run: _Run, work: _Work) -> RefreshResult:
         action=work.choice.action.value,
         rows_inserted=0,
         rows_deleted=0,
-        duration_ms=_milliseconds(run.started, now),
+        duration_ms=milliseconds(run.started, now),
         reason=work.choice.reason,
         version=stream.version,
         spark_jobs=0,
     )
 
 
-def _refresh_unit(run: _Run, members: list[Member], cut: Cut) -> list[RefreshResult]:
+def _refresh_unit(run: _Run, members: list[Member], cut: Cut, admitted: Mapping[int, Verdict]) -> list[RefreshResult]:
     begun: dict[int, Member] = {}
-    done: list[_Done] = []
+    done: list[Done] = []
     staged: dict[int, Made] = {}
     with under_way(run.warehouse) as name:
         try:
@@ -221,17 +240,78 @@ def _refresh_unit(run: _Run, members: list[Member], cut: Cut) -> list[RefreshRes
                 made = _make(run, work, refresh_id, staged)
                 done.append(made)
                 staged[member.stream.relation.id] = made.made
-            commit_unit(run.warehouse, [_unit_member(one, run.started) for one in done])
+            verdicts = _released(run, cut, done)
+            if any(not verdict.proceeds for verdict in verdicts):
+                _take_back(run, done, verdicts)
+                return _held_back(run, [one.work.member for one in done], verdicts)
+            commit_unit(
+                run.warehouse,
+                [
+                    unit_member(one, run.moment, _said(admitted.get(one.work.stream.relation.id), verdict))
+                    for one, verdict in zip(done, verdicts, strict=True)
+                ],
+                fence=run.fence,
+            )
             for one in done:
                 _revert_append_only(run, one)
+                _rearm(run, one)
+        except Gated:
+            raise
         except BaseException as error:
             _give_up(run, begun, error)
             raise
     now = run.warehouse.clock.now()
-    return [_result(one, _milliseconds(run.started, now)) for one in done]
+    return [result_of(one, milliseconds(run.started, now)) for one in done]
 
 
-def _revert_append_only(run: _Run, done: _Done) -> None:
+def _released(run: _Run, cut: Cut, done: list[Done]) -> list[Verdict]:
+    staged = [
+        (
+            one.work.member,
+            one.refresh_id,
+            one.made,
+            one.work.frontier,
+            one.work.choice.action is Action.DIFFERENTIAL,
+        )
+        for one in done
+    ]
+    return run.gatekeeper(cut).release(staged)
+
+
+def _take_back(run: _Run, done: list[Done], verdicts: list[Verdict]) -> None:
+    """Remove what is staged and say why: the gates did not let it pass."""
+    keeper = run.gatekeeper({})
+    keeper.blow(verdicts)
+    now = run.warehouse.clock.now()
+    for one, verdict in zip(done, verdicts, strict=True):
+        discard_stages(run.warehouse.location_of(one.work.stream.relation), run.stage)
+        with run.warehouse.catalog.write() as tx:
+            history.finish(
+                tx,
+                one.refresh_id,
+                status=Outcome.SKIPPED,
+                now=now,
+                action=Action.SKIP,
+                version_after=one.work.stream.version,
+                reason=skip_reason(verdict),
+                details=verdict_details(verdict),
+            )
+
+
+def _said(*verdicts: Verdict | None) -> Verdict:
+    """What the gates of both phases said of a member that goes on."""
+    return together("gates", [verdict for verdict in verdicts if verdict is not None])
+
+
+def _rearm(run: _Run, done: Done) -> None:
+    """Who forces a refresh past a blown fuse has let the changes through."""
+    relation_id = done.work.stream.relation.id
+    if run.force and run.board.is_blown(relation_id):
+        with run.warehouse.catalog.write() as tx:
+            fuses.reset(tx, relation_id, FuseReset.APPLY, "force", run.warehouse.clock.now())
+
+
+def _revert_append_only(run: _Run, done: Done) -> None:
     """A stream table that was declared to grow only, and did not: said once, and taken as any other from now on."""
     stream, own = done.work.stream, done.made.own
     if not stream.options.get("append_only") or own is None or not own.deleted or done.made.state is None:
@@ -252,7 +332,7 @@ def _revert_append_only(run: _Run, done: _Done) -> None:
         )
 
 
-def _begin(run: _Run, work: _Work) -> int:
+def _begin(run: _Run, work: Work) -> int:
     """Enter the refresh in the history, with what tells later whether its process still lives."""
     with run.warehouse.catalog.write() as tx:
         refresh_id = history.start(
@@ -273,15 +353,15 @@ def _begin(run: _Run, work: _Work) -> int:
     return refresh_id
 
 
-def _make(run: _Run, work: _Work, refresh_id: int, staged: Mapping[int, Made]) -> _Done:
+def _make(run: _Run, work: Work, refresh_id: int, staged: Mapping[int, Made]) -> Done:
     """Compute and stage the next contents."""
     warehouse, member = run.warehouse, work.member
     location = warehouse.location_of(work.stream.relation)
     if work.choice.action is Action.NO_DATA:
-        return _Done(work, refresh_id, Made(open_snapshot(location, work.stream.version)), 0)
+        return Done(work, refresh_id, Made(open_snapshot(location, work.stream.version)), 0)
     before = {source: LakePosition.parse(position) for source, position in work.stream.frontier.items()}
     with warehouse.engine.count_jobs() as count, stages_named(run.stage):
-        task = Task(warehouse, member, before, work.frontier, staged, run.started)
+        task = Task(warehouse, member, before, work.frontier, staged, run.moment)
         task = replace(task, compiled=compiled_for(task))
         if work.choice.action is Action.DIFFERENTIAL:
             try:
@@ -291,10 +371,10 @@ def _make(run: _Run, work: _Work, refresh_id: int, staged: Mapping[int, Made]) -
                 made = make_full(task, Action.REINITIALIZE)
         else:
             made = make_full(task, work.choice.action)
-    return _Done(work, refresh_id, made, count.jobs)
+    return Done(work, refresh_id, made, count.jobs)
 
 
-def _by_changes(run: _Run, work: _Work, task: Task) -> tuple[_Work, Made]:
+def _by_changes(run: _Run, work: Work, task: Task) -> tuple[Work, Made]:
     state = usable_state(work.stream, task.compiled)
     if state is None or isinstance(task.compiled, str):
         return _rebuilt(run, work, "LAYOUT_CHANGED", "what is stored was laid out by another version"), make_full(
@@ -315,7 +395,7 @@ def usable_state(stream: StreamTable, compiled: Compiled | str) -> State | None:
     return state if fits else None
 
 
-def _rebuilt(run: _Run, work: _Work, code: str, words: str) -> _Work:
+def _rebuilt(run: _Run, work: Work, code: str, words: str) -> Work:
     """A refresh that cannot go by changes after all: said in the history, and as an alert."""
     with run.warehouse.catalog.write() as tx:
         alerts.add(
@@ -330,7 +410,7 @@ def _rebuilt(run: _Run, work: _Work, code: str, words: str) -> _Work:
     return replace(work, choice=Choice(Action.REINITIALIZE, reason, work.choice.moves, code))
 
 
-def _caught_up(run: _Run, work: _Work, made: Made) -> _Work:
+def _caught_up(run: _Run, work: Work, made: Made) -> Work:
     """Commit the inner tables alone: they stood where the last refresh by changes left them."""
     stream = work.stream
     result = MemberResult(
@@ -340,65 +420,19 @@ def _caught_up(run: _Run, work: _Work, made: Made) -> _Work:
         rows_inserted=0,
         rows_deleted=0,
         reason=None,
-        data_timestamp=stream.data_timestamp or run.started,
+        data_timestamp=stream.data_timestamp or run.moment,
         effective_mode=stream.effective_mode,
         details={},
         state=made.state,
     )
     number = stream.refresh_number + 1
-    commit_unit(run.warehouse, [UnitMember(stream.relation.id, number, _commits(stream, made, number), None, result)])
+    commit_unit(
+        run.warehouse,
+        [UnitMember(stream.relation.id, number, commits_of(stream, made, number), None, result)],
+        fence=run.fence,
+    )
     with run.warehouse.catalog.read() as tx:
         return replace(work, member=replace(work.member, stream=streams.by_id(tx, stream.relation.id)))
-
-
-def _commits(stream: StreamTable, made: Made, number: int) -> dict[str, TableCommit]:
-    """What to commit: inner tables first, the stream table itself last."""
-    return {
-        folder: prepared.as_commit(app=(application_id(stream.relation.uid, folder), number))
-        for folder, prepared in sorted(made.prepared.items(), reverse=True)
-    }
-
-
-def _unit_member(done: _Done, started: datetime) -> UnitMember:
-    stream, made = done.work.stream, done.made
-    number = stream.refresh_number + 1
-    own = made.own
-    result = MemberResult(
-        version=made.next.version,
-        frontier={source: str(position) for source, position in done.work.frontier.items()},
-        action=done.work.choice.action,
-        rows_inserted=own.inserted if own else 0,
-        rows_deleted=own.deleted if own else 0,
-        reason=done.work.choice.reason,
-        data_timestamp=started,
-        effective_mode=_effective_mode(done.work),
-        details={
-            "spark_jobs": done.spark_jobs,
-            "files_added": sum(len(prepared.adds) for prepared in made.prepared.values()),
-            "files_removed": sum(len(prepared.removes) for prepared in made.prepared.values()),
-            **_measured(done.work),
-            **made.details,
-        },
-        state=made.state,
-    )
-    return UnitMember(stream.relation.id, number, _commits(stream, made, number), done.refresh_id, result)
-
-
-def _measured(work: _Work) -> dict[str, object]:
-    """What the cost model learns from, and why a refresh did not go by changes."""
-    sources = list(work.facts.sources.values())
-    counts = [source.counted_rows for source in sources if source.changed]
-    found: dict[str, object] = {"source_rows": sum(source.source_rows for source in sources)}
-    if None not in counts:
-        found["changed_rows"] = sum(count or 0 for count in counts)
-    if work.choice.code:
-        found["code"] = work.choice.code
-    return found
-
-
-def _effective_mode(work: _Work) -> str:
-    differs = work.choice.action is Action.DIFFERENTIAL
-    return (RefreshMode.DIFFERENTIAL if differs else RefreshMode.FULL).value
 
 
 def _give_up(run: _Run, begun: Mapping[int, Member], error: BaseException) -> None:
@@ -416,20 +450,3 @@ def _give_up(run: _Run, begun: Mapping[int, Member], error: BaseException) -> No
             discard_stages(run.warehouse.location_of(member.stream.relation), run.stage)
             own = error if refresh_id in failed else RolledBack(str(begun[failed[0]].name))
             record_failure(run.warehouse, refresh_id, member.stream.relation.id, own)
-
-
-def _result(done: _Done, duration_ms: float) -> RefreshResult:
-    return RefreshResult(
-        name=str(done.work.member.name),
-        action=done.work.choice.action.value,
-        rows_inserted=done.made.own.inserted if done.made.own else 0,
-        rows_deleted=done.made.own.deleted if done.made.own else 0,
-        duration_ms=duration_ms,
-        reason=done.work.choice.reason,
-        version=done.made.next.version,
-        spark_jobs=done.spark_jobs,
-    )
-
-
-def _milliseconds(start: datetime, end: datetime) -> float:
-    return (end - start).total_seconds() * 1000

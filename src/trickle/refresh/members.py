@@ -58,6 +58,12 @@ def load(warehouse: Warehouse, tx: Session, names: Iterable[TableName], *, force
     return [_member(warehouse, tx, stream, depth) for stream in _ordered(tx, found)]
 
 
+def member_of(warehouse: Warehouse, relation_id: int) -> Member:
+    """One stream table, also when it is suspended."""
+    with warehouse.catalog.read() as tx:
+        return load(warehouse, tx, [relations.by_id(tx, relation_id).name], force=True)[0]
+
+
 def _ordered(tx: Session, found: list[StreamTable]) -> list[StreamTable]:
     if len(found) < 2:
         return found
@@ -106,8 +112,13 @@ def require_filled(members: Sequence[Member]) -> None:
                 )
 
 
-def take_cut(warehouse: Warehouse, members: Sequence[Member]) -> Cut:
-    """Where every source of the unit stands, taken once."""
+def take_cut(
+    warehouse: Warehouse,
+    members: Sequence[Member],
+    given: Cut | None = None,
+    caps: Mapping[int, LakePosition | None] | None = None,
+) -> Cut:
+    """Where every source of the unit stands, taken once: as the tick found it where it did, and not beyond the caps."""
     own = {member.stream.relation.id for member in members}
     cut: dict[int, LakePosition] = {}
     for member in members:
@@ -115,8 +126,24 @@ def take_cut(warehouse: Warehouse, members: Sequence[Member]) -> Cut:
             if source.id in cut or source.id in own:
                 continue
             known = _frontier(member, source)
-            cut[source.id] = current(source, warehouse.location_of(source), member.streams_read.get(source.id), known)
+            now = (given or {}).get(source.id) or current(
+                source, warehouse.location_of(source), member.streams_read.get(source.id), known
+            )
+            cut[source.id] = capped(now, known, source.id, caps or {})
     return cut
+
+
+def capped(
+    now: LakePosition, known: LakePosition | None, source: int, caps: Mapping[int, LakePosition | None]
+) -> LakePosition:
+    """A position, held back to what is complete; never behind what was read already."""
+    if source not in caps:
+        return now
+    cap = caps[source]
+    if cap is None or cap.uid != now.uid:
+        return known or now
+    held = min(now, cap, key=lambda position: position.version)
+    return known if known is not None and known.uid == held.uid and known.version > held.version else held
 
 
 def facts_of(
@@ -171,6 +198,8 @@ def _source_fact(source: Relation, before: LakePosition | None, now: LakePositio
         now=str(now),
         changed_rows=counted if known.exact else None,
         counted_rows=counted,
+        inserted=known.inserted,
+        deleted=known.deleted,
     )
 
 

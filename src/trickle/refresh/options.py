@@ -122,6 +122,7 @@ OPTIONS: Mapping[str, Callable[[str, object], Any]] = {
     "diamond_schedule_policy": _choice("fastest", "slowest"),
     "freshness_deadline": _duration,
     "fuse": _choice("none", "fixed", "adaptive"),
+    "fuse_baseline": _choice("window", "ewma"),
     "fuse_ceiling": _number(1, 1e15),
     "fuse_max_ratio": _number(0.0, 1.0),
     "fuse_sensitivity": _number(0.1, 100.0),

@@ -21,6 +21,9 @@ class SourceFact:
     counted_rows: int | None = None
     """The best count that the log gives: never less than there are."""
     source_rows: int = 0
+    inserted: int | None = None
+    deleted: int | None = None
+    """The parts of that count."""
 
     @property
     def moved(self) -> bool:

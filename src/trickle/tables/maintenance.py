@@ -9,7 +9,7 @@ from datetime import timedelta
 from pyspark.sql import DataFrame
 from sqlalchemy.orm import Session
 
-from trickle.algebra.names import INTERNAL_PREFIX, TableName
+from trickle.algebra.names import TableName, visible
 from trickle.apply.unit import commits_of
 from trickle.catalog import alerts, history, intents, relations, streams
 from trickle.catalog.records import Kind, Relation
@@ -169,5 +169,5 @@ def changes(warehouse: Warehouse, name: TableName, since: int, until: int | None
             f"{name} has no changes from version {since} to {upto}", detail=f"it has the versions 0 to {newest}"
         )
     span = ChangeBuffer(location, LakePosition(relation.uid, since), LakePosition(relation.uid, upto))
-    visible = [c for c in open_snapshot(location, upto).schema.names if not c.startswith(INTERNAL_PREFIX)]
-    return span.rows(warehouse.engine, visible if pinned is not None else None)
+    columns = visible(open_snapshot(location, upto).schema.names)
+    return span.rows(warehouse.engine, columns if pinned is not None else None)

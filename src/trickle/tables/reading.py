@@ -13,7 +13,7 @@ from functools import lru_cache
 from pyspark.sql import DataFrame
 from sqlalchemy.orm import Session
 
-from trickle.algebra.names import INTERNAL_PREFIX, TableName
+from trickle.algebra.names import TableName, visible
 from trickle.catalog import relations, streams
 from trickle.catalog.records import Kind, Relation
 from trickle.engine.failures import spark_errors
@@ -97,9 +97,8 @@ class Reading:
             return self.bind(self.views[name])
         snapshot = self.snapshot(relation, version)
         self._rows.extend(file.rows for file in snapshot.files)
-        visible = [c for c in snapshot.schema.names if not c.startswith(INTERNAL_PREFIX)]
         with spark_errors():
-            return scan(self.warehouse.engine, snapshot, columns=visible)
+            return scan(self.warehouse.engine, snapshot, columns=visible(snapshot.schema.names))
 
     def snapshot(self, relation: Relation, version: int | None = None) -> Snapshot:
         """The version of a table that this statement reads."""
@@ -139,13 +138,15 @@ def resolve(
     *texts: SqlText,
     versions: Mapping[int, int] | None = None,
     overlays: Mapping[int, Snapshot] | None = None,
+    given: Mapping[TableName, DataFrame] | None = None,
 ) -> Reading:
-    """Look up everything that the texts read, in one catalog transaction."""
+    """Look up everything that the texts read, in one catalog transaction; ``given`` names stand for DataFrames."""
     reading = Reading(warehouse, versions=versions or {}, overlays=overlays or {})
+    reading._frames.update({(name, None): frame for name, frame in (given or {}).items()})
     pending = [name for text in texts for name in sorted(text.tables)]
     while pending:
         name = pending.pop()
-        if name in reading.relations or name.is_system:
+        if name in reading.relations or name.is_system or name in (given or {}):
             continue
         relation = relations.get(tx, name)
         reading.relations[name] = relation

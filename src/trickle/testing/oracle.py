@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, FloatType, StructType
 
-from trickle.algebra.names import INTERNAL_PREFIX, quote
+from trickle.algebra.names import quote, visible
 from trickle.algebra.weights import WEIGHT
 from trickle.api import Trickle
 from trickle.catalog import streams
@@ -58,7 +58,7 @@ def _check_one(t: Trickle, name: str) -> None:
     positions = {source: LakePosition.parse(position) for source, position in stream.frontier.items()}
     reading.versions = {source: position.version for source, position in positions.items()}
     snapshot = open_snapshot(warehouse.location_of(stream.relation), stream.version)
-    columns = [c for c in snapshot.schema.names if not c.startswith(INTERNAL_PREFIX)]
+    columns = visible(snapshot.schema.names)
     stored = scan(warehouse.engine, snapshot, columns=columns)
     expected = (
         expected_rows(reading, text, stored.schema)

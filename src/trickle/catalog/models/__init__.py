@@ -4,16 +4,25 @@ from trickle.catalog.models.base import Base
 from trickle.catalog.models.gates import (
     FuseRow,
     SourceGateRow,
+    UserGateRow,
     WatermarkGroupMemberRow,
     WatermarkGroupRow,
+    WatermarkHistoryRow,
     WatermarkRow,
 )
 from trickle.catalog.models.refreshes import IntentMemberRow, IntentRow, RefreshRow
 from trickle.catalog.models.relations import DependencyRow, FrontierRow, RelationRow, StreamTableRow
-from trickle.catalog.models.scheduling import JobRow, LeaseRow, RefreshGroupMemberRow, RefreshGroupRow
-from trickle.catalog.models.system import AlertRow, MetaRow, SettingRow
+from trickle.catalog.models.scheduling import (
+    JobRow,
+    LeaseRow,
+    RefreshGroupMemberRow,
+    RefreshGroupRow,
+    SchedulerStateRow,
+)
+from trickle.catalog.models.system import AlertCursorRow, AlertRow, MetaRow, SettingRow
 
 __all__ = [
+    "AlertCursorRow",
     "AlertRow",
     "Base",
     "DependencyRow",
@@ -28,10 +37,13 @@ __all__ = [
     "RefreshGroupRow",
     "RefreshRow",
     "RelationRow",
+    "SchedulerStateRow",
     "SettingRow",
     "SourceGateRow",
     "StreamTableRow",
+    "UserGateRow",
     "WatermarkGroupMemberRow",
     "WatermarkGroupRow",
+    "WatermarkHistoryRow",
     "WatermarkRow",
 ]

@@ -1,4 +1,4 @@
-"""What holds a refresh back: fuses, watermarks, source gates."""
+"""What holds a refresh back: fuses, watermarks, source gates, gates of the users."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from sqlalchemy import JSON, BigInteger, CheckConstraint, Float, ForeignKey, Ind
 from sqlalchemy.orm import Mapped, mapped_column
 
 from trickle.catalog.models.base import NEVER_REUSE, Base, check_in
+from trickle.catalog.records import FuseReset, FuseState
 from trickle.catalog.types import FreeText, Identity, UtcDateTime
 
 FUSE_MODES = ("NONE", "FIXED", "ADAPTIVE")
-FUSE_STATES = ("ARMED", "BLOWN")
-FUSE_RESETS = ("APPLY", "REINITIALIZE", "SKIP_CHANGES")
+WATERMARK_MODES = ("gate", "hold_back")
+USER_GATE_KINDS = ("sql", "python")
+USER_GATE_TARGETS = ("delta", "source")
 
 
 class FuseRow(Base):
@@ -22,8 +24,8 @@ class FuseRow(Base):
     __tablename__ = "fuses"
     __table_args__ = (
         check_in("mode", FUSE_MODES),
-        check_in("state", FUSE_STATES),
-        check_in("last_reset_action", FUSE_RESETS),
+        check_in("state", FuseState),
+        check_in("last_reset_action", FuseReset),
         CheckConstraint("(state = 'BLOWN') = (blown_at IS NOT NULL)", name="blown_since"),
         CheckConstraint("ceiling > 0", name="ceiling"),
         CheckConstraint("max_ratio > 0", name="max_ratio"),
@@ -80,6 +82,20 @@ class WatermarkRow(Base):
     updated_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
+class WatermarkHistoryRow(Base):
+    """Every watermark that a source had, so that a group can be held back to what is complete everywhere."""
+
+    __tablename__ = "watermark_history"
+
+    source_id: Mapped[int] = mapped_column(
+        Identity, ForeignKey("relations.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    watermark: Mapped[datetime] = mapped_column(UtcDateTime, primary_key=True)
+    position: Mapped[str | None] = mapped_column(Text)
+    advanced_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    advanced_by: Mapped[str | None] = mapped_column(FreeText)
+
+
 class WatermarkGroupRow(Base):
     """Sources whose watermarks must lie within a tolerance of each other."""
 
@@ -87,6 +103,7 @@ class WatermarkGroupRow(Base):
     __table_args__ = (
         UniqueConstraint("name_key"),
         CheckConstraint("tolerance_seconds >= 0", name="tolerance_seconds"),
+        check_in("mode", WATERMARK_MODES),
         NEVER_REUSE,
     )
 
@@ -95,6 +112,7 @@ class WatermarkGroupRow(Base):
     name_key: Mapped[str] = mapped_column(Text)
     tolerance_seconds: Mapped[float] = mapped_column(Float(53))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    mode: Mapped[str] = mapped_column(Text)
 
 
 class WatermarkGroupMemberRow(Base):
@@ -109,3 +127,25 @@ class WatermarkGroupMemberRow(Base):
     source_id: Mapped[int] = mapped_column(
         Identity, ForeignKey("relations.id", ondelete="CASCADE"), primary_key=True, autoincrement=False
     )
+
+
+class UserGateRow(Base):
+    """A gate that a user registered: a SQL predicate or a Python function."""
+
+    __tablename__ = "user_gates"
+    __table_args__ = (
+        UniqueConstraint("name_key"),
+        check_in("kind", USER_GATE_KINDS),
+        check_in("target", USER_GATE_TARGETS),
+        NEVER_REUSE,
+    )
+
+    id: Mapped[int] = mapped_column(Identity, primary_key=True)
+    name: Mapped[str] = mapped_column(Text)
+    name_key: Mapped[str] = mapped_column(Text)
+    kind: Mapped[str] = mapped_column(Text)
+    target: Mapped[str] = mapped_column(Text)
+    text: Mapped[str] = mapped_column(Text)
+    tables: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+    created_by: Mapped[str | None] = mapped_column(FreeText)

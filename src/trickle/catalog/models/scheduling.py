@@ -1,4 +1,4 @@
-"""What the scheduler keeps: declared groups, jobs, leases."""
+"""What the scheduler keeps: declared groups, jobs, leases, what it was told."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from sqlalchemy import JSON, BigInteger, CheckConstraint, ForeignKey, Index, Int
 from sqlalchemy.orm import Mapped, mapped_column
 
 from trickle.catalog.models.base import NEVER_REUSE, Base, check_in
+from trickle.catalog.records import Isolation, JobStatus
 from trickle.catalog.types import FreeText, Identity, UtcDateTime
 
-ISOLATIONS = ("READ_COMMITTED", "REPEATABLE_READ")
 JOB_KINDS = ("SINGLETON", "ATOMIC_GROUP", "REFRESH_GROUP", "IMMEDIATE_CLOSURE", "CYCLE")
-JOB_STATUSES = ("QUEUED", "RUNNING", "SUCCEEDED", "RETRYABLE_FAILED", "PERMANENT_FAILED", "CANCELLED")
 _OPEN = text("status IN ('QUEUED', 'RUNNING')")
 
 
@@ -21,7 +20,7 @@ class RefreshGroupRow(Base):
     """Stream tables that are refreshed and committed together because someone said so."""
 
     __tablename__ = "refresh_groups"
-    __table_args__ = (UniqueConstraint("name_key"), check_in("isolation", ISOLATIONS), NEVER_REUSE)
+    __table_args__ = (UniqueConstraint("name_key"), check_in("isolation", Isolation), NEVER_REUSE)
 
     id: Mapped[int] = mapped_column(Identity, primary_key=True)
     name: Mapped[str] = mapped_column(Text)
@@ -50,7 +49,7 @@ class JobRow(Base):
     __tablename__ = "jobs"
     __table_args__ = (
         check_in("kind", JOB_KINDS),
-        check_in("status", JOB_STATUSES),
+        check_in("status", JobStatus),
         CheckConstraint("attempt > 0", name="attempt"),
         Index("uq_jobs_open_unit_key", "unit_key", unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN),
         Index(None, "status", "enqueued_at"),
@@ -83,3 +82,25 @@ class LeaseRow(Base):
     token: Mapped[int] = mapped_column(BigInteger)
     acquired_at: Mapped[datetime] = mapped_column(UtcDateTime)
     expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class SchedulerStateRow(Base):
+    """The single row that every scheduler reads first.
+
+    ``ddl_number`` grows with every change of a definition, in the same transaction: triggers see to that, whoever
+    writes (revision 0003).
+    """
+
+    __tablename__ = "scheduler_state"
+    __table_args__ = (
+        CheckConstraint("id = 1", name="single"),
+        CheckConstraint("(paused_at IS NULL) = (paused_by IS NULL)", name="paused_by_someone"),
+    )
+
+    id: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False)
+    ddl_number: Mapped[int] = mapped_column(BigInteger)
+    paused_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    paused_by: Mapped[str | None] = mapped_column(FreeText)
+    pause_reason: Mapped[str | None] = mapped_column(FreeText)
+    draining_since: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    draining_by: Mapped[str | None] = mapped_column(FreeText)

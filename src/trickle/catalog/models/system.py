@@ -1,4 +1,4 @@
-"""The catalog's own facts, stored settings, alerts."""
+"""The catalog's own facts, stored settings, alerts and who has heard them."""
 
 from __future__ import annotations
 
@@ -55,3 +55,16 @@ class AlertRow(Base):
     severity: Mapped[Severity] = mapped_column(one_of(Severity))
     payload: Mapped[dict[str, Any]] = mapped_column(JSON)
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class AlertCursorRow(Base):
+    """The last alert that a sink has heard. Not a reference: alerts are purged."""
+
+    __tablename__ = "alert_cursors"
+    __table_args__ = (CheckConstraint("failures >= 0", name="failures"),)
+
+    sink: Mapped[str] = mapped_column(Text, primary_key=True)
+    alert_id: Mapped[int] = mapped_column(Identity)
+    failures: Mapped[int] = mapped_column(Integer)
+    last_error: Mapped[str | None] = mapped_column(FreeText)
+    updated_at: Mapped[datetime] = mapped_column(UtcDateTime)

@@ -12,6 +12,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from trickle.algebra.names import TableName
+from trickle.api import gating
+from trickle.api.gating import Gating
 from trickle.apply.unit import recover
 from trickle.catalog.records import Relation
 from trickle.catalog.store import Catalog
@@ -24,8 +26,9 @@ from trickle.lake.few import MOST_ROWS, Few
 from trickle.lake.location import Location
 from trickle.refresh import definition, explain
 from trickle.refresh.definition import Definition
-from trickle.refresh.execute import RefreshResult, refresh
+from trickle.refresh.execute import refresh
 from trickle.refresh.explain import AuxiliaryColumn, Fact, Finding, Forecast
+from trickle.refresh.outcome import RefreshResult
 from trickle.settings import Settings, combine, from_environment, from_toml
 from trickle.sql import names
 from trickle.statements import Result, run
@@ -42,6 +45,7 @@ CATALOG_FILE = "trickle.db"
 SETTINGS_FILE = "trickle.toml"
 
 PROCEDURES = (
+    *gating.PROCEDURES,
     "alerts",
     "alter_stream_table",
     "attach_table",
@@ -123,7 +127,7 @@ def _catalog_file(root: Location, *, create: bool) -> str:
     return file_url(folder / CATALOG_FILE)
 
 
-class Trickle:
+class Trickle(Gating):
     """A warehouse with its stream tables."""
 
     def __init__(self, warehouse: Warehouse) -> None:

@@ -1,0 +1,1 @@
+"""Decides when stream tables are refreshed, in which order, and by whom."""

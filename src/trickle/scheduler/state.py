@@ -1,0 +1,193 @@
+"""What a tick looks at: definitions, where each stream table stands, and the cut of all base sources.
+
+A tick must cost next to nothing when nothing changed, with a thousand stream tables too. So definitions are kept
+between ticks (``definitions.py``), stream tables are read as plain rows, and a position takes two look-ups in the
+folder of a log: no Spark, and no listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+
+from trickle.catalog import fuses, history, scheduling, streams
+from trickle.catalog.records import Fuse, FuseState, RefreshRecord, Relation, Schedulable, SchedulerState
+from trickle.errors import TrickleError
+from trickle.history.failures import is_abandoned
+from trickle.refresh.board import Board
+from trickle.refresh.lineage import Lineage
+from trickle.refresh.members import capped
+from trickle.scheduler.definitions import Definitions, load_definitions
+from trickle.settings import Settings
+from trickle.sources.lake import LakePosition, current
+from trickle.warehouse import Warehouse
+
+_LISTERS = 16
+"""Look-ups at once on an object store, where each one takes a round trip."""
+
+
+@dataclass(frozen=True)
+class TickBoard(Board):
+    """The state of the gates in one tick. What the tick knows already is not read again."""
+
+    definitions: Definitions
+
+    @cached_property
+    def settings(self) -> Settings:
+        return self.definitions.settings
+
+    @cached_property
+    def lineage(self) -> Lineage:
+        return self.definitions.lineage
+
+
+@dataclass
+class Memory:
+    """What a scheduler remembers from tick to tick. Losing it costs time and nothing else."""
+
+    definitions: Definitions | None = None
+    positions: dict[int, LakePosition] = field(default_factory=dict)
+    """Where each base source stood."""
+    factors: dict[int, float] = field(default_factory=dict)
+    """By how much the schedule of a stream table is stretched because it cannot keep it."""
+    computed: dict[int, tuple[datetime, datetime]] = field(default_factory=dict)
+    """When a stream table was marked as fresh without being computed, and when it had last been computed."""
+    said: dict[int, str] = field(default_factory=dict)
+    """Why a stream table was held back when that was last entered in the history."""
+    alerted: set[tuple[str, int]] = field(default_factory=set)
+    """Alerts that were raised and whose cause has not passed."""
+    unfilled: dict[int, float] = field(default_factory=dict)
+    """When a stream table to be filled or rebuilt was first seen."""
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything a tick decides from. The same for the whole tick."""
+
+    now: datetime
+    told: SchedulerState
+    definitions: Definitions
+    tables: Mapping[int, Schedulable]
+    cut: Mapping[int, LakePosition]
+    """Base sources; without those that cannot be looked at."""
+    here: Mapping[int, str]
+    """Where every source stands, as frontiers spell it: base sources and stream tables that are filled."""
+    moved: Mapping[int, frozenset[int]]
+    """The sources of each stream table that do not stand where it read them."""
+    blown: Mapping[int, Fuse]
+    running: Mapping[int, RefreshRecord]
+    """Refreshes under way, in this process or in others."""
+    factors: Mapping[int, float]
+    since: Mapping[int, datetime]
+    """When stream tables were last computed, where they have rested since."""
+    board: TickBoard
+    left_alone: frozenset[int] = frozenset()
+    """Stream tables that others are about to fill."""
+
+    def is_stale(self, table: int) -> bool:
+        """Whether a stream table has something to compute by itself."""
+        found = self.tables[table]
+        return not found.populated or found.needs_reinitialize or found.always_refresh or bool(self.moved[table])
+
+
+def load_state(warehouse: Warehouse, memory: Memory, now: datetime, *, rested: bool = False) -> State:
+    """Look at everything once. ``rested``: count schedules from when a table was last computed, not last looked at."""
+    with warehouse.catalog.read() as tx:
+        told = scheduling.state(tx)
+        known = memory.definitions
+        if known is None or known.number != told.ddl_number:
+            memory.definitions = known = load_definitions(warehouse, tx, told.ddl_number, known)
+        tables = {table.id: table for table in streams.schedulable(tx) if table.id in known.dag.streams}
+        blown = {fuse.relation_id: fuse for fuse in fuses.listing(tx, state=FuseState.BLOWN)}
+        running = {r.relation_id: r for r in history.running(tx) if not is_abandoned(warehouse, r)}
+    board = TickBoard(warehouse, known)
+    cut = _look(known, memory, tables.values())
+    here = _here(known, tables, cut)
+    return State(
+        now=now,
+        told=told,
+        definitions=known,
+        tables=tables,
+        cut=cut,
+        here=here,
+        moved=_moved(known, tables, here, cut, board.caps),
+        blown=blown,
+        running=running,
+        factors=dict(memory.factors),
+        since=_rested(memory, tables) if rested else {},
+        board=board,
+    )
+
+
+def _look(known: Definitions, memory: Memory, tables: Iterable[Schedulable]) -> dict[int, LakePosition]:
+    """Where every base source stands now: the cut."""
+    for table in tables:
+        for source, position in table.frontier.items():
+            if source not in memory.positions and source in known.places:
+                memory.positions[source] = LakePosition.parse(position)
+    near = [relation for relation in known.base if known.places[relation.id].is_local]
+    far = [relation for relation in known.base if not known.places[relation.id].is_local]
+    found = [_position(known, memory, relation) for relation in near]
+    if far:
+        with ThreadPoolExecutor(min(_LISTERS, len(far))) as pool:
+            found += pool.map(lambda relation: _position(known, memory, relation), far)
+    memory.positions = {source: position for source, position in found if position is not None}
+    return dict(memory.positions)
+
+
+def _position(known: Definitions, memory: Memory, relation: Relation) -> tuple[int, LakePosition | None]:
+    # A source that is gone is no reason not to look at the others: the refresh that reads it says what is wrong.
+    with suppress(TrickleError, OSError):
+        return relation.id, current(relation, known.places[relation.id], None, memory.positions.get(relation.id))
+    return relation.id, None
+
+
+def _here(known: Definitions, tables: Mapping[int, Schedulable], cut: Mapping[int, LakePosition]) -> dict[int, str]:
+    here = {source: str(position) for source, position in cut.items()}
+    for table in tables.values():
+        if table.version is not None:
+            here[table.id] = str(LakePosition(known.lineage.tables[table.id].uid, table.version))
+    return here
+
+
+def _moved(
+    known: Definitions,
+    tables: Mapping[int, Schedulable],
+    here: Mapping[int, str],
+    cut: Mapping[int, LakePosition],
+    caps: Mapping[int, LakePosition | None],
+) -> dict[int, frozenset[int]]:
+    return {
+        table.id: frozenset(
+            source
+            for source in known.dag.streams[table.id].reads | table.frontier.keys()
+            if _held(source, table, here.get(source), cut, caps) != table.frontier.get(source)
+        )
+        for table in tables.values()
+    }
+
+
+def _held(
+    source: int,
+    table: Schedulable,
+    here: str | None,
+    cut: Mapping[int, LakePosition],
+    caps: Mapping[int, LakePosition | None],
+) -> str | None:
+    """Where a source stands for one stream table: not beyond what is complete."""
+    if source not in caps or source not in cut:
+        return here
+    before = table.frontier.get(source)
+    return str(capped(cut[source], None if before is None else LakePosition.parse(before), source, caps))
+
+
+def _rested(memory: Memory, tables: Mapping[int, Schedulable]) -> dict[int, datetime]:
+    return {
+        table: computed
+        for table, (marked, computed) in memory.computed.items()
+        if table in tables and tables[table].last_refresh_at == marked
+    }

@@ -1,0 +1,1 @@
+"""Statistics over a stream of numbers, for baselines (pure)."""
