@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
+from hypothesis import given
+from hypothesis.strategies import booleans, floats, integers, none, sampled_from, text, timedeltas
 
 from trickle.errors import InvalidOption
-from trickle.settings import Settings, combine, describe, from_environment, from_toml, parse_value
+from trickle.settings import (
+    Settings,
+    allowed_values,
+    combine,
+    describe,
+    from_environment,
+    from_toml,
+    parse_duration,
+    parse_value,
+    show_duration,
+    spell,
+)
 
 
 def test_later_values_win_and_the_others_stay() -> None:
@@ -50,7 +65,74 @@ def test_a_file_without_our_table_says_nothing() -> None:
     assert from_toml("[other]\nx = 1") == {}
 
 
-def test_every_default_is_within_its_own_range() -> None:
-    for name, _, default, text in describe():
-        assert parse_value(name, default) == getattr(Settings(), name)
+def test_every_default_is_within_its_own_range_and_written_as_a_file_has_it() -> None:
+    for name, kind, default, text in describe():
+        written = from_toml(f"[trickle]\n{name} = {default}")[name]
+        assert parse_value(name, written) == parse_value(name, str(written)) == getattr(Settings(), name)
+        assert kind in ("bool", "int", "float", "text", "duration")
         assert text
+        assert allowed_values(name)
+
+
+def test_texts_are_kept_as_written_and_words_are_not() -> None:
+    address = "https://hooks.example.org/T0/Secret?x=Y"
+    assert parse_value("alert_webhook", f" {address} ") == address
+    assert parse_value("alert_webhook", "") == ""
+    assert parse_value("schedule_timezone", "Europe/Berlin") == "Europe/Berlin"
+    assert parse_value("fuse_default", "Adaptive") == "adaptive"
+    assert parse_value("default_schedule", "1H30M") == "1h30m"
+    assert parse_value("watermark_stuck_after", "2h") == timedelta(hours=2)
+
+
+@pytest.mark.parametrize(
+    "name, value, complaint",
+    [
+        ("fuse_default", "adaptiv", "did you mean 'adaptive'?"),
+        ("fuse_default", "always", "it is one of none, fixed, adaptive"),
+        ("schedule_timezone", "Europe/Berlim", "did you mean 'Europe/Berlin'?"),
+        ("schedule_timezone", "../etc/passwd", "is a time zone, not"),
+        ("schedule_timezone", "", "is a time zone, not ''"),
+        ("schedule_timezone", "a\x00b", "is a time zone"),
+        ("default_schedule", "0s", "at least one second"),
+        ("default_schedule", "* * * * *", "at least one second"),
+        ("watermark_stuck_after", "soon", "is a duration, not 'soon'"),
+        ("watermark_stuck_after", timedelta(seconds=-1), "is a duration"),
+        ("alert_webhook", "ftp://example.org", "not a web address"),
+        ("alert_webhook", "example.org/hook", "with http:// or https://"),
+        ("alert_webhook", "http://", "not a web address"),
+        ("alert_webhook", "http://[::1", "not a web address"),
+        ("alert_webhook", "http://example.org/a b", "not a web address"),
+    ],
+)
+def test_a_wrong_text_is_refused_with_what_to_write(name: str, value: object, complaint: str) -> None:
+    with pytest.raises(InvalidOption) as caught:
+        parse_value(name, value)
+    assert complaint in str(caught.value)
+    assert caught.value.hint
+
+
+def test_a_refused_web_address_is_not_repeated() -> None:
+    with pytest.raises(InvalidOption) as caught:
+        parse_value("alert_webhook", "hooks.example.org/token")
+    assert "token" not in str(caught.value)
+
+
+@given(timedeltas(min_value=timedelta(), max_value=timedelta(days=10_000)))
+def test_a_shown_duration_is_read_again(duration: timedelta) -> None:
+    assert parse_duration(show_duration(duration)) == timedelta(seconds=int(duration.total_seconds()))
+
+
+@given(text())
+def test_any_text_is_a_duration_or_none(written: str) -> None:
+    found = parse_duration(written)
+    assert found is None or found >= timedelta()
+
+
+@given(sampled_from([name for name, *_ in describe()]), text() | integers() | floats() | booleans() | none())
+def test_any_value_is_taken_or_refused(name: str, value: object) -> None:
+    try:
+        taken = parse_value(name, value)
+    except InvalidOption as refused:
+        assert name in str(refused)
+    else:
+        assert parse_value(name, from_toml(f"[trickle]\n{name} = {spell(taken)}")[name]) == taken

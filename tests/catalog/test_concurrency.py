@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import threading
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from sqlalchemy import create_engine, text
 
 from tests.catalog.given import Given
 from tests.catalog.together import Workers
-from trickle.catalog import Catalog, IntentMember, intents, streams
+from trickle.catalog import Catalog, IntentMember, intents, preferences, streams, watermarks
 
 
 def test_no_update_is_lost(catalog: Catalog, url: str, given: Given, together: Workers) -> None:
@@ -45,6 +46,38 @@ def test_one_of_several_finalises_an_intent(
         total = given.stream(tx, "total").relation.id
         intent = intents.add(tx, [IntentMember(total, 0, None, 1, None)], now)
     assert sorted(together("finalise", url, intent.id)) == [False, False, False, True]
+
+
+def test_no_two_hold_a_lease_at_once(catalog: Catalog, url: str, together: Workers) -> None:
+    answers = together("hold", url, "0.7")
+    spans = sorted((since, until, token) for held in answers for token, since, until in held)
+    assert sum(bool(held) for held in answers) > 1, "nobody had to wait for another"
+    for (_, until, token), (since, _, later) in pairwise(spans):
+        assert until <= since
+        assert token < later
+
+
+def test_who_lost_its_lease_changes_nothing(catalog: Catalog, url: str, together: Workers) -> None:
+    answers = together("count_fenced", url, "15")
+    assert sum(fenced_off for _, fenced_off in answers) > 0, "nobody was ever fenced off"
+    with catalog.read() as tx:
+        assert preferences.stored(tx)["counter"] == str(sum(counted for counted, _ in answers)) == "60"
+
+
+def test_a_watermark_never_goes_back(catalog: Catalog, url: str, given: Given, together: Workers) -> None:
+    with catalog.write() as tx:
+        orders = given.table(tx, "orders").id
+    answers = together("advance", url, str(orders), "40")
+    for _, seen in answers:
+        assert seen == sorted(seen)
+    greatest = max(said for said, _ in answers)
+    with catalog.read() as tx:
+        stored = watermarks.find(tx, orders)
+        past = watermarks.history(tx, orders)
+    assert stored is not None
+    assert stored.watermark == datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=greatest)
+    assert past[0] == stored
+    assert len({point.watermark for point in past}) == len(past)
 
 
 def test_a_second_writer_waits_for_the_first(catalog: Catalog, given: Given) -> None:

@@ -56,6 +56,14 @@ def test_the_migrated_checks_are_those_of_the_models(plain: Connection, backend:
             assert stored == declared
 
 
+def test_on_sqlite_ids_are_never_given_out_twice(sqlite_template: Path) -> None:
+    connection = sqlite3.connect(sqlite_template)
+    made = dict(connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'"))
+    connection.close()
+    for table in Base.metadata.sorted_tables:
+        assert ("AUTOINCREMENT" in made[table.name]) == bool(table.dialect_options["sqlite"]["autoincrement"])
+
+
 def test_on_postgresql_all_tables_are_in_a_schema_of_their_own(postgres_url: str) -> None:
     engine = create_engine(urls.parse(postgres_url))
     inspector = inspect(engine)

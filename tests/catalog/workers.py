@@ -7,15 +7,18 @@ came of it; until there are no more lines.
 from __future__ import annotations
 
 import json
+import random
 import sys
+import time
 import traceback
 from collections.abc import Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TypeAlias
 
-from trickle.catalog import Catalog, IntentMember, intents, preferences, streams
-from trickle.errors import ConcurrentModification
+from trickle.catalog import Catalog, IntentMember, intents, leases, preferences, streams, watermarks
+from trickle.catalog.leases import LeaseLost
+from trickle.errors import ConcurrentModification, InvalidOption
 
 # Yields once, when everything is prepared; returns the answer.
 Task: TypeAlias = Generator[None, None, object]
@@ -76,7 +79,74 @@ def prefer(url: str, name: str) -> Task:
             return preferences.stored(tx)[name]
 
 
-TASKS = {task.__name__: task for task in (claim, count_up, finalise, first_open, prefer)}
+def hold(url: str, seconds: str) -> Task:
+    """Take and release a lease for a while; answers each token with the times between which it was held."""
+    with opened(url) as catalog:
+        yield
+        held, me = [], f"holder {random.random()}"
+        give_up = time.monotonic() + float(seconds)
+        while time.monotonic() < give_up:
+            with catalog.write() as tx:
+                lease = leases.acquire(tx, "scheduler", me, timedelta(seconds=60), datetime.now(UTC))
+            if lease is None:
+                time.sleep(0.002)
+                continue
+            since = time.monotonic()
+            time.sleep(0.005)
+            held.append((lease.token, since, time.monotonic()))
+            with catalog.write() as tx:
+                leases.release(tx, "scheduler", lease.token, datetime.now(UTC))
+        return held
+
+
+def count_fenced(url: str, times: str) -> Task:
+    """Count up under a lease that anybody may take at any moment; answers how often that worked, and how often not.
+
+    Nothing but the fence keeps two holders from reading the same number.
+    """
+    with opened(url) as catalog:
+        yield
+        counted = fenced_off = 0
+        me = f"holder {random.random()}"
+        while counted < int(times):
+            with catalog.write() as tx:
+                lease = leases.acquire(tx, "scheduler", me, timedelta(0), datetime.now(UTC))
+            if lease is None:
+                continue
+            time.sleep(random.uniform(0, 0.003))
+            try:
+                with catalog.write() as tx:
+                    leases.check(tx, "scheduler", lease.token)
+                    number = int(preferences.stored(tx).get("counter", "0"))
+                    preferences.put(tx, "counter", str(number + 1), datetime.now(UTC))
+                counted += 1
+            except LeaseLost:
+                fenced_off += 1
+        return counted, fenced_off
+
+
+def advance(url: str, source_id: str, times: str) -> Task:
+    """Advance a watermark by whole seconds in no order; answers the greatest, and what was seen after each try."""
+    with opened(url) as catalog:
+        yield
+        start, source = datetime(2026, 1, 1, tzinfo=UTC), int(source_id)
+        said, seen = random.sample(range(100_000), int(times)), []
+        for second in said:
+            try:
+                with catalog.write() as tx:
+                    watermarks.advance(
+                        tx, source, start + timedelta(seconds=second), position=None, by=None, now=datetime.now(UTC)
+                    )
+            except InvalidOption:
+                pass
+            with catalog.read() as tx:
+                found = watermarks.find(tx, source)
+            assert found is not None
+            seen.append((found.watermark - start).total_seconds())
+        return max(said), seen
+
+
+TASKS = {task.__name__: task for task in (advance, claim, count_fenced, count_up, finalise, first_open, hold, prefer)}
 
 
 def say(**answer: object) -> None:

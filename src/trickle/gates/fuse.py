@@ -136,7 +136,8 @@ class StagedFuseGate:
     """Whether the table's own fuse blows at the staged change.
 
     Few changed rows of a source may be many of the table. The past to compare with is that of the table's own changes;
-    without one, only ceiling and ratio count, since the cold-start ceiling was asked about the sources.
+    without one, only ceiling and ratio count, since the cold-start ceiling was asked about the sources. The ratio is of
+    rows that the table loses or gains: a table of groups often changes all of its rows, and has as many as before.
     """
 
     name = "fuse"
@@ -149,7 +150,11 @@ class StagedFuseGate:
         if known is not None:
             return known
         staged = Volume(facts.delta.inserted, facts.delta.deleted)
-        blow = should_blow(replace(fuse.rating, cold_start_ceiling=0), staged, fuse.delta_samples, fuse.table_rows)
+        rating = replace(fuse.rating, cold_start_ceiling=0)
+        blow = should_blow(replace(rating, max_ratio=None), staged, fuse.delta_samples, 0)
+        if blow is None and rating.max_ratio is not None and rating.mode != "none":
+            grown = staged.inserted - staged.deleted
+            blow = next(_by_ratio(rating.max_ratio, Volume(max(grown, 0), max(-grown, 0)), fuse.table_rows), None)
         if blow is None:
             return proceed(self.name, f"{staged.total} rows change in the table", owner=fuse.owner)
         return _blows(self.name, table, fuse, staged, blow)

@@ -1,4 +1,4 @@
-"""What only a change of a definition changes: the graph, its units, the settings. Kept until the catalog's number moves.
+"""What only DDL changes: the graph, its units, schedules, settings. Kept until the catalog's number moves.
 
 The catalog counts every change of a definition, in the same transaction. A tick that finds the number it knows reads
 none of this again; when one stream table was added, changed or dropped, the graph is derived from the one before.
@@ -12,7 +12,7 @@ from functools import cached_property
 
 from sqlalchemy.orm import Session
 
-from trickle.catalog import groups, source_gates, streams
+from trickle.catalog import groups, scheduling, source_gates, streams
 from trickle.catalog.records import Kind, Relation, SourceGate
 from trickle.dag.dag import Dag, build
 from trickle.dag.streams import Group, Stream
@@ -47,6 +47,12 @@ class Definitions:
 
     def name(self, relation_id: int) -> str:
         return self.lineage.name(relation_id)
+
+
+def definitions(warehouse: Warehouse) -> Definitions:
+    """The definitions as they stand."""
+    with warehouse.catalog.read() as tx:
+        return load_definitions(warehouse, tx, scheduling.ddl_number(tx), None)
 
 
 def load_definitions(warehouse: Warehouse, tx: Session, number: int, before: Definitions | None) -> Definitions:

@@ -6,7 +6,8 @@ all gates again; a fuse that is blown is known.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -67,7 +68,7 @@ class TickFacts:
     own_unit: Unit[int]
     table: Schedulable
     due: Due
-    changing: Set[int]
+    changing: AbstractSet[int]
     """Stream tables that changed in this tick, or will in this unit."""
     held: Mapping[int, HeldUpstream]
 

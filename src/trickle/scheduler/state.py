@@ -7,6 +7,7 @@ folder of a log: no Spark, and no listing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -94,8 +95,15 @@ class State:
         return not found.populated or found.needs_reinitialize or found.always_refresh or bool(self.moved[table])
 
 
-def load_state(warehouse: Warehouse, memory: Memory, now: datetime, *, rested: bool = False) -> State:
-    """Look at everything once. ``rested``: count schedules from when a table was last computed, not last looked at."""
+def load_state(
+    warehouse: Warehouse, memory: Memory, now: datetime, *, rested: bool = False, settle: float = 0
+) -> State:
+    """Look at everything once.
+
+    ``rested``: durations count from when a stream table was last computed, and not from when it was last found to have
+    nothing to do; what has rested long enough is refreshed as soon as its sources change. ``settle``: seconds for which
+    a stream table that is to be filled is left to whoever made it.
+    """
     with warehouse.catalog.read() as tx:
         told = scheduling.state(tx)
         known = memory.definitions
@@ -120,7 +128,15 @@ def load_state(warehouse: Warehouse, memory: Memory, now: datetime, *, rested: b
         factors=dict(memory.factors),
         since=_rested(memory, tables) if rested else {},
         board=board,
+        left_alone=_settling(memory, tables, settle),
     )
+
+
+def _settling(memory: Memory, tables: Mapping[int, Schedulable], seconds: float) -> frozenset[int]:
+    now = time.monotonic()
+    unfilled = [table.id for table in tables.values() if not table.populated or table.needs_reinitialize]
+    memory.unfilled = {table: memory.unfilled.get(table, now) for table in unfilled}
+    return frozenset(table for table, since in memory.unfilled.items() if now - since < seconds)
 
 
 def _look(known: Definitions, memory: Memory, tables: Iterable[Schedulable]) -> dict[int, LakePosition]:

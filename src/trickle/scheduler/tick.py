@@ -10,7 +10,8 @@ everything that reads it: the others would show a state that never was. One that
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
@@ -104,7 +105,7 @@ def held_as(plan: Plan, table: int, decision: str, reason: str) -> HeldUpstream:
     return HeldUpstream(str(plan.state.tables[table].name), decision, reason)
 
 
-def plan(state: State, busy: Set[int] = frozenset()) -> Plan:
+def plan(state: State, busy: AbstractSet[int] = frozenset()) -> Plan:
     """What is due, what rests, and which units may have to run. ``busy``: stream tables that are being worked on."""
     dues = {table.id: _due(state, table) for table in state.tables.values()}
     idle: set[int] = set()
@@ -123,39 +124,49 @@ def plan(state: State, busy: Set[int] = frozenset()) -> Plan:
             moving.add(unit.key)
             planned.append(Planned(unit, is_due, after))
         elif is_due:
-            idle |= {member for member in unit.members if dues[member].due}
+            idle |= _to_mark(state, unit, dues)
         elif held or stale:
             stuck |= _stuck(state, unit, {source: stuck[source] for source in held})
     return Plan(state, dues, frozenset(idle), tuple(planned), stuck)
 
 
-def _due(state: State, table: Schedulable) -> Due:
+def _due(state: State, table: Schedulable, *, rested: bool = True) -> Due:
     effective = state.definitions.schedules[table.id]
     last = table.last_refresh_at if table.populated else None
-    if isinstance(effective.schedule, Every):
-        last = None if last is None else state.since.get(table.id, last)
+    if rested and last is not None and isinstance(effective.schedule, Every):
+        last = state.since.get(table.id, last)
     return due(effective, last, state.now, backoff=state.factors.get(table.id, 1))
 
 
+def _to_mark(state: State, unit: Unit[int], dues: Mapping[int, Due]) -> set[int]:
+    """The members to be marked as fresh: no more often than their schedules ask for."""
+    return {
+        member
+        for member in unit.members
+        if dues[member].due and (not state.since or _due(state, state.tables[member], rested=False).due)
+    }
+
+
 def _unit_due(state: State, unit: Unit[int], dues: Mapping[int, Due]) -> bool:
-    if any(state.definitions.schedules[member].factor == 0 for member in unit.members):
-        return False  # A frozen member freezes what must move with it.
-    if any(member in state.left_alone for member in unit.members):
+    if _rests(state, unit):
         return False
     policy = policy_of([_text(state.tables[m].options.get("diamond_schedule_policy")) for m in unit.members])
     return unit_is_due([dues[member] for member in unit.members], policy)
+
+
+def _rests(state: State, unit: Unit[int]) -> bool:
+    """Whether a unit is left alone: a frozen member freezes what must move with it."""
+    return any(state.definitions.schedules[m].factor == 0 or m in state.left_alone for m in unit.members)
 
 
 def _text(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _follows(state: State, unit: Unit[int], after: Set[str]) -> bool:
+def _follows(state: State, unit: Unit[int], after: AbstractSet[str]) -> bool:
     """Whether a member goes with what it reads, and reads something that may move."""
     dag = state.definitions.dag
-    if any(state.definitions.schedules[member].factor == 0 for member in unit.members):
-        return False
-    return any(
+    return not _rests(state, unit) and any(
         state.tables[member].schedule == CALCULATED
         and any(s in dag.streams and dag.unit_of(s).key in after for s in dag.streams[member].reads)
         for member in unit.members
@@ -198,7 +209,7 @@ def decide(plan: Plan, planned: Planned, ended: Mapping[str, Ended]) -> Choice:
     asked = [member for member in unit.members if member in moving or reads[member] & held.keys()]
     follows = any(state.tables[m].schedule == CALCULATED and reads[m] & changed for m in unit.members)
     if not asked or not (planned.due or follows):
-        return Rest(frozenset(m for m in unit.members if planned.due and plan.due[m].due))
+        return Rest(frozenset(_to_mark(state, unit, plan.due)) if planned.due else frozenset())
     dues = {m: Due(plan.due[m].schedule, due=True, next_at=plan.due[m].next_at) for m in unit.members}
     verdicts = {
         member: admit(
