@@ -66,11 +66,11 @@ def test_a_file_without_our_table_says_nothing() -> None:
 
 
 def test_every_default_is_within_its_own_range_and_written_as_a_file_has_it() -> None:
-    for name, kind, default, text in describe():
+    for name, kind, default, meaning in describe():
         written = from_toml(f"[trickle]\n{name} = {default}")[name]
         assert parse_value(name, written) == parse_value(name, str(written)) == getattr(Settings(), name)
         assert kind in ("bool", "int", "float", "text", "duration")
-        assert text
+        assert meaning
         assert allowed_values(name)
 
 
@@ -129,10 +129,9 @@ def test_any_text_is_a_duration_or_none(written: str) -> None:
 
 
 @given(sampled_from([name for name, *_ in describe()]), text() | integers() | floats() | booleans() | none())
-def test_any_value_is_taken_or_refused(name: str, value: object) -> None:
+def test_any_value_is_refused_or_can_be_written_down(name: str, value: object) -> None:
     try:
         taken = parse_value(name, value)
-    except InvalidOption as refused:
-        assert name in str(refused)
-    else:
-        assert parse_value(name, from_toml(f"[trickle]\n{name} = {spell(taken)}")[name]) == taken
+    except InvalidOption:
+        return
+    assert parse_value(name, from_toml(f"[trickle]\n{name} = {spell(taken)}")[name]) == taken

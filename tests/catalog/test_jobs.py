@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.catalog.given import Given
@@ -9,7 +11,7 @@ from trickle.errors import ConcurrentModification, InternalError
 
 
 def enqueued(tx, given: Given, key: str, seconds: float = 0, **fields) -> Job:
-    usual = {"kind": "SINGLETON", "members": [1], "now": given.later(seconds)}
+    usual: dict[str, Any] = {"kind": "SINGLETON", "members": [1], "now": given.later(seconds)}
     return jobs.enqueue(tx, unit_key=key, **usual | fields)
 
 

@@ -191,8 +191,7 @@ def test_idle_tables_are_marked_together_and_only_forward(catalog: Catalog, give
         fresh, stale, empty, other = (given.stream(tx, name).relation.id for name in ("f", "s", "e", "o"))
         for table in (fresh, stale, other):
             streams.update(tx, table, now=given.now, populated=True, version=1)
-        times = {"last_refresh_at": given.later(90), "data_timestamp": given.later(80)}
-        streams.update(tx, fresh, now=given.now, **times)
+        streams.update(tx, fresh, now=given.now, last_refresh_at=given.later(90), data_timestamp=given.later(80))
         streams.update(tx, stale, now=given.now, last_refresh_at=given.now)
         streams.mark_idle(tx, [fresh, stale, empty, 999], given.later(50), given.later(60))
         streams.mark_idle(tx, [], given.later(99), given.later(99))

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.catalog.given import Given
@@ -42,7 +44,7 @@ def test_gates_are_registered_and_dropped(catalog: Catalog, given: Given) -> Non
     ],
 )
 def test_a_gate_that_cannot_be_is_refused(catalog: Catalog, given: Given, fields, error) -> None:
-    usual = {"kind": "sql", "on": "delta", "text": "TRUE"}
+    usual: dict[str, Any] = {"kind": "sql", "on": "delta", "text": "TRUE"}
     with catalog.write() as tx:
         with pytest.raises(error):
             user_gates.add(tx, "g", now=given.now, **usual | fields)

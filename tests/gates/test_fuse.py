@@ -288,7 +288,8 @@ def test_a_staged_change_is_compared_with_what_the_table_is_used_to() -> None:
     fuse = replace(OWN, rating=rating, samples=STEADY, delta_samples=[Volume(5000, 5000)] * 10, table_rows=10**6)
     assert released(fuse, Delta(5000, 5000)).proceeds
     assert not released(fuse, Delta(5000, 15_000)).proceeds
-    assert not released(replace(fuse, table_rows=5000), Delta(5000, 5000)).proceeds
+    assert released(replace(fuse, table_rows=5000), Delta(5000, 5000)).proceeds
+    assert not released(replace(fuse, table_rows=5000), Delta(0, 5000)).proceeds
     # Without a past there is no cold start: the sources' change was asked about already.
     assert released(replace(fuse, delta_samples=()), Delta(5000, 15_000)).proceeds
 

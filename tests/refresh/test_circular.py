@@ -305,7 +305,7 @@ def test_a_cycle_is_not_kept_by_changes(graph: Trickle) -> None:
     words = ("by_road lies on a cycle", "CIRCULAR: by_road -> by_rail -> by_road")
     refused(lambda: t.alter_stream_table("by_road", query=BY_ROAD), UnsupportedQuery, *words)
     t.alter_stream_table("by_road", query=BY_ROAD, refresh_mode="AUTO")
-    assert state(t, "by_road").effective_mode == "FULL"
+    assert state(t, "by_road").effective_refresh_mode == "FULL"
     refused(lambda: t.alter_stream_table("by_rail", refresh_mode="DIFFERENTIAL"), UnsupportedQuery, "CIRCULAR")
     t.alter_stream_table("by_rail", refresh_mode="FULL")
     assert_right(t)

@@ -12,8 +12,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from trickle.algebra.names import TableName
-from trickle.api import gating
+from trickle.api import gating, scheduling
 from trickle.api.gating import Gating
+from trickle.api.scheduling import Scheduling
 from trickle.apply.unit import recover
 from trickle.catalog.records import Relation
 from trickle.catalog.store import Catalog
@@ -46,6 +47,7 @@ SETTINGS_FILE = "trickle.toml"
 
 PROCEDURES = (
     *gating.PROCEDURES,
+    *scheduling.PROCEDURES,
     "alerts",
     "alter_stream_table",
     "attach_table",
@@ -127,7 +129,7 @@ def _catalog_file(root: Location, *, create: bool) -> str:
     return file_url(folder / CATALOG_FILE)
 
 
-class Trickle(Gating):
+class Trickle(Gating, Scheduling):
     """A warehouse with its stream tables."""
 
     def __init__(self, warehouse: Warehouse) -> None:

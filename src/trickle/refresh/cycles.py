@@ -60,7 +60,7 @@ class Cycle:
                     f"the query of {one.name} is not monotone on a cycle of stream tables: {found}",
                     detail=self._shown,
                     hint="a cycle may have filters, inner and semi joins, UNION, DISTINCT and generators; EXCEPT, "
-                    "INTERSECT and subqueries with a value are aggregates, NOT IN and NOT EXISTS are anti joins",
+                    "INTERSECT and subqueries with a value are aggregates, NOT IN and FULL JOIN are anti joins",
                 )
 
     def _refuse_differential(self, one: Defined) -> None:

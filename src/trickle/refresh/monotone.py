@@ -22,6 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
+from sqlglot import exp
+
 from trickle.delta.linear import Nonlinear, linear_step
 from trickle.operators import (
     Aggregate,
@@ -41,7 +43,7 @@ from trickle.operators import (
     scans_of,
     transformed,
 )
-from trickle.sql.build.calls import function_name, unwrapped
+from trickle.sql.build.calls import function_hint
 
 Rows = Callable[[Scan], Operator]
 """What stands for a table where it is read."""
@@ -135,5 +137,6 @@ def _first_of(tree: Operator, tables: Collection[str]) -> str | None:
 
 
 def _called(calls: Collection[Output]) -> str:
-    names = (function_name(unwrapped(output.value)) for output in calls)
+    values = (output.value.this if isinstance(output.value, exp.Window) else output.value for output in calls)
+    names = map(function_hint, values)
     return ", ".join(dict.fromkeys(names))

@@ -128,7 +128,7 @@ class Run:
             held=go.held,
             fence=self.leader.fence,
         )
-        names = [state.tables[member].name for member in unit.members]
+        names = [state.tables[member].name for member in go.members]
         retries = state.definitions.settings.refresh_retries
         attempt = 0
         with in_pool(self.warehouse.engine, unit.key):

@@ -1,4 +1,4 @@
-"""The graph of stream tables for people: diamonds, circles, what a table depends on, a drawing of it all. No Spark job."""
+"""The graph of stream tables for people: diamonds, circles, what a table depends on, a drawing. No Spark job."""
 
 from __future__ import annotations
 

@@ -73,6 +73,8 @@ class Ended:
 class Go:
     """Refresh the unit."""
 
+    members: tuple[int, ...]
+    """Without those that are suspended, which have nothing to do here or would hold the others."""
     due: Mapping[int, Due]
     held: Mapping[int, HeldUpstream]
 
@@ -219,7 +221,8 @@ def decide(plan: Plan, planned: Planned, ended: Mapping[str, Ended]) -> Choice:
         for member in asked
     }
     if all(verdict.proceeds for verdict in verdicts.values()):
-        return Go(dues, held)
+        able = tuple(m for m in unit.members if m in asked or state.tables[m].status is not Status.SUSPENDED)
+        return Go(able, dues, held)
     return Hold(_as_unit(plan, verdicts))
 
 
