@@ -88,6 +88,14 @@ def catalog(url: str) -> Iterator[Catalog]:
 
 
 @pytest.fixture
+def postgres_catalog(postgres_url: str) -> Iterator[Catalog]:
+    """For what only happens on PostgreSQL, where several write at once."""
+    opened = Catalog.open(postgres_url)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
 def now() -> datetime:
     return NOON
 

@@ -71,9 +71,9 @@ def test_alerts_after_one_come_oldest_first(catalog: Catalog, given: Given) -> N
         assert alerts.after(tx, made[3].id, 10) == []
 
 
-def test_who_reads_alerts_waits_for_those_who_enter_them(postgres_url: str, given: Given) -> None:
+def test_who_reads_alerts_waits_for_those_who_enter_them(postgres_catalog: Catalog, given: Given) -> None:
     """An id is given out before it is committed: without waiting, the second alert would hide the first for ever."""
-    catalog = Catalog.open(postgres_url)
+    catalog = postgres_catalog
     seen = []
 
     def read() -> None:
@@ -91,4 +91,3 @@ def test_who_reads_alerts_waits_for_those_who_enter_them(postgres_url: str, give
         assert reader.is_alive()
     reader.join()
     assert seen == [first, second]
-    catalog.close()

@@ -141,9 +141,9 @@ def test_the_triggers_survived_every_migration(catalog: Catalog, backend: str) -
             assert {name.removeprefix("trickle.") for name in tx.execute(text(wanted)).scalars()} == counted
 
 
-def test_definitions_that_change_side_by_side_do_not_wait_in_turn(postgres_url: str, given: Given) -> None:
+def test_definitions_that_change_side_by_side_do_not_wait_in_turn(postgres_catalog: Catalog, given: Given) -> None:
     """The counter is locked last: else the second would hold ``b`` and wait for it, and the first would want ``b``."""
-    catalog = Catalog.open(postgres_url)
+    catalog = postgres_catalog
     with catalog.write() as tx:
         a, b = (given.stream(tx, name).relation.id for name in "ab")
     changed = threading.Event()
@@ -162,7 +162,6 @@ def test_definitions_that_change_side_by_side_do_not_wait_in_turn(postgres_url: 
     other.join()
     with catalog.read() as tx:
         assert streams.by_id(tx, b).schedule == "8s"
-    catalog.close()
 
 
 def test_schedulers_are_paused_and_resumed(catalog: Catalog, given: Given) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -268,24 +269,24 @@ def test_cycles_are_refused_unless_they_are_allowed(graph: Trickle) -> None:
     assert contents(t, "by_road") == [(1, 2), (3, 4), (5, 6)]
 
 
-@pytest.mark.parametrize(
-    "closing, words",
-    [
-        ("SELECT src, max(dst) AS dst FROM by_rail GROUP BY src", "aggregate max over by_rail"),
-        ("SELECT src, dst FROM roads WHERE src NOT IN (SELECT src FROM by_rail)", "ANTI JOIN with the right side over"),
-        ("SELECT r.src, p.dst FROM roads r LEFT JOIN by_rail p ON p.src = r.src", "LEFT JOIN with the right side over"),
-        ("SELECT src, row_number() OVER (ORDER BY dst) AS dst FROM by_rail", "window function row_number over by_rail"),
-        ("SELECT src, dst FROM by_rail ORDER BY src, dst LIMIT 3", "LIMIT over by_rail"),
-        ("SELECT src, dst FROM roads EXCEPT SELECT src, dst FROM by_rail", "aggregate sum over by_rail"),
-        ("SELECT src, CAST(rand() * dst AS BIGINT) AS dst FROM by_rail", "depends on chance"),
-    ],
-)
-def test_a_cycle_that_is_not_monotone_is_refused(graph: Trickle, closing: str, words: str) -> None:
+REFUSED = {
+    "SELECT src, max(dst) AS dst FROM by_rail GROUP BY src": "aggregate max over by_rail",
+    "SELECT src, dst FROM roads WHERE src NOT IN (SELECT src FROM by_rail)": "ANTI JOIN with the right side over",
+    "SELECT r.src, p.dst FROM roads r LEFT JOIN by_rail p ON p.src = r.src": "LEFT JOIN with the right side over",
+    "SELECT src, row_number() OVER (ORDER BY dst) AS dst FROM by_rail": "window function row_number over by_rail",
+    "SELECT src, dst FROM by_rail ORDER BY src, dst LIMIT 3": "LIMIT over by_rail",
+    "SELECT src, dst FROM roads EXCEPT SELECT src, dst FROM by_rail": "aggregate sum over by_rail",
+    "SELECT src, CAST(rand() * dst AS BIGINT) AS dst FROM by_rail": "depends on chance",
+}
+
+
+def test_a_cycle_that_is_not_monotone_is_refused(graph: Trickle) -> None:
     graph.create_stream_table("by_road", ROADS)
     graph.create_stream_table("by_rail", BY_RAIL)
-    error = refused(lambda: graph.alter_stream_table("by_road", query=closing), CycleError, words)
-    assert error.message.startswith("the query of by_road")
-    assert error.detail == "by_road -> by_rail -> by_road"
+    for closing, words in REFUSED.items():
+        error = refused(partial(graph.alter_stream_table, "by_road", query=closing), CycleError, words)
+        assert error.message.startswith("the query of by_road")
+        assert error.detail == "by_road -> by_rail -> by_road"
     assert contents(graph, "by_road") == [(1, 2), (3, 4), (5, 6)]
 
 
@@ -315,8 +316,8 @@ def test_a_cycle_without_end_is_an_error_and_changes_nothing(travel: Trickle) ->
     t = travel
     before = {name: (state(t, name).version, contents(t, name)) for name in ("by_road", "by_rail")}
     t.sql("SET trickle.max_fixpoint_iterations = 6")
-    endless = f"{ROADS} UNION ALL SELECT src, dst FROM by_rail"
-    words = ("by_road, by_rail did not settle after 6 rounds", "still changing: by_road")
+    endless = f"{ROADS} UNION ALL SELECT src, dst FROM by_rail UNION ALL SELECT src, dst FROM by_road"
+    words = ("did not settle after 6 rounds", "still changing: by_road")
     error = refused(lambda: t.alter_stream_table("by_road", query=endless), UnsupportedQuery, *words)
     assert "UNION in place of UNION ALL" in str(error.hint)
     for name, (version, rows) in before.items():

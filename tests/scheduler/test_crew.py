@@ -8,6 +8,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
+from trickle.refresh.outcome import RefreshResult
 from trickle.scheduler.crew import Crew, Place, Task, choose
 
 SALES, STOCK = frozenset({"sales"}), frozenset({"stock"})
@@ -42,7 +43,7 @@ def test_no_one_is_over_quota_while_another_is_not(waiting: list[Place], running
 
 
 def _task(crew: Crew, key: str, seconds: float, ended: list[tuple[str, object]], rank: int = 1) -> Task:
-    def work() -> list[object]:
+    def work() -> list[RefreshResult]:
         time.sleep(seconds)
         if key == "bad":
             raise ValueError("bad")
@@ -50,7 +51,7 @@ def _task(crew: Crew, key: str, seconds: float, ended: list[tuple[str, object]],
 
     return Task(
         key, key, Place(rank, 0, SALES), work, lambda r: ended.append((key, r)), lambda: ended.append((key, None))
-    )  # type: ignore[arg-type]
+    )
 
 
 def test_as_many_side_by_side_as_allowed() -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from trickle.errors import InvalidOption
 from trickle.refresh import fuse as _fuse
-from trickle.refresh import inspection, loads, usergates, why
+from trickle.refresh import inspection, loads, usergates
 from trickle.refresh.fuse import FuseStatusRow
 from trickle.refresh.inspection import FuseInspection
 from trickle.refresh.loads import (
@@ -39,7 +39,6 @@ PROCEDURES = (
     "watermark_groups",
     "watermark_status",
     "watermarks",
-    "why_not_refreshed",
 )
 
 
@@ -160,10 +159,6 @@ class Gating:
     def gates(self) -> list[UserGateRow]:
         """The gates that were registered."""
         return usergates.listed(self.warehouse)
-
-    def why_not_refreshed(self, name: str) -> list[str]:
-        """What every gate says of a stream table now, in words, line by line."""
-        return why.why_not_refreshed(self.warehouse, names.table_name(name))
 
 
 def _time(given: datetime | str) -> datetime:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from trickle.refresh.outcome import RefreshResult
-from trickle.scheduler import control, graph, loop
+from trickle.scheduler import control, graph, loop, why
 from trickle.scheduler.control import JobRow, RefreshGroupRow, SchedulerRow, WorkerPoolRow
 from trickle.scheduler.graph import ComponentRow, DiamondRow, TreeRow
 from trickle.scheduler.run import tick
@@ -28,6 +28,7 @@ PROCEDURES = (
     "scc_status",
     "scheduler_status",
     "tick",
+    "why_not_refreshed",
     "worker_pool_status",
 )
 
@@ -44,6 +45,10 @@ class Scheduling:
     def run(self, stop: threading.Event | None = None) -> None:
         """Be the scheduler, until stopped: by the event, SIGTERM or Ctrl-C."""
         loop.run(self.warehouse, stop)
+
+    def why_not_refreshed(self, name: str) -> list[str]:
+        """What every gate says of a stream table now, in words, line by line."""
+        return why.why_not_refreshed(self.warehouse, names.table_name(name))
 
     def pause_all(self, *, reason: str | None = None, by: str | None = None) -> SchedulerRow:
         """Begin no scheduled refresh until ``resume_all``."""
