@@ -35,6 +35,9 @@ STREAM_TABLES = {
         GROUP BY segment""",
 }
 
+LOADED = ("order_totals",)
+"""What reads the tables that a load fills every night: these have a fuse."""
+
 _NAMES = ("Ada", "Blaise", "Carl", "Dorothy", "Emmy", "Felix", "Grace", "Hedy", "Ibn", "Joan", "Katherine", "Leonhard")
 _SEGMENTS = ("home", "office", "school")
 _PRODUCTS = {"pencil": "0.80", "notebook": "3.20", "lamp": "24.90", "desk": "189.00", "chair": "99.50"}
@@ -91,6 +94,20 @@ def batches() -> list[Batch]:
                 WHEN NOT MATCHED THEN INSERT *"""),
         ),
     ]
+
+
+def empty(t: Trickle) -> dict[str, pa.Table]:
+    """A load that begins by emptying its tables, and gets no further; what they held."""
+    kept = {name: t.table(name).toArrow() for name in ("orders", "order_lines")}
+    for name in kept:
+        t.sql(f"TRUNCATE TABLE {name}")
+    return kept
+
+
+def load_again(t: Trickle, kept: dict[str, pa.Table]) -> None:
+    """The load as it should have been."""
+    for name, rows in kept.items():
+        t.write(name, rows)
 
 
 def trade(t: Trickle, *, first_order: int, orders: int, day: date) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import inspect
 import sys
 from pathlib import Path
@@ -64,19 +63,13 @@ def _depth(kind: type[errors.TrickleError]) -> str:
 
 def settings_page() -> str:
     """The page of all settings."""
-    ranges = {f.name: _range(f) for f in dataclasses.fields(settings.Settings)}
     rows = [
-        f"| `{name}` | {kind} | {default} | {ranges[name]} | `{settings.ENVIRONMENT_PREFIX}{name.upper()}` | {text} |"
+        f"| `{name}` | {kind} | `{default}` | {settings.allowed_values(name)} |"
+        f" `{settings.ENVIRONMENT_PREFIX}{name.upper()}` | {text} |"
         for name, kind, default, text in settings.describe()
     ]
     table = ["| setting | type | default | range | environment | meaning |", "|---|---|---|---|---|---|", *rows]
     return "\n".join(["# Settings", "", NOTE, SETTINGS_HEAD, *table, ""])
-
-
-def _range(field: dataclasses.Field[object]) -> str:
-    if isinstance(field.default, bool):
-        return "true, false"
-    return f"{field.metadata['low']} to {field.metadata['high']}"
 
 
 def support_page() -> str:

@@ -17,7 +17,7 @@ from trickle.errors import InvalidOption, UnknownFunction
 from trickle.refresh import definition
 from trickle.refresh.execute import refresh
 from trickle.refresh.outcome import RefreshResult
-from trickle.settings import check_name, parse_value
+from trickle.settings import check_name, parse_value, spell
 from trickle.sql import (
     AlterStreamTable,
     AlterTable,
@@ -169,15 +169,15 @@ def _show_tables(warehouse: Warehouse, statement: ShowTables) -> Listing:
 
 def _set_option(warehouse: Warehouse, statement: SetOption) -> Done:
     check_name(statement.name)
-    if statement.value is not None:
-        parse_value(statement.name, statement.value)
+    value = None if statement.value is None else parse_value(statement.name, statement.value)
     with warehouse.catalog.write() as tx:
         if statement.value is None:
             preferences.clear(tx, statement.name)
         else:
             preferences.put(tx, statement.name, str(statement.value), now=warehouse.clock.now())
-    value = "its default" if statement.value is None else str(statement.value).lower()
-    return Done(f"trickle.{statement.name} is {value}")
+    # An address may hold a secret.
+    shown = "its default" if value is None else "set" if statement.name == "alert_webhook" else spell(value)
+    return Done(f"trickle.{statement.name} is {shown}")
 
 
 def _call(statement: Call, procedures: Procedures) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from trickle.delta.optimize.restrict import restrict_right
 from trickle.delta.optimize.share import share
 from trickle.delta.plan import Plan, PlanStep
-from trickle.operators import Face, Join, JoinKind, Operator, Scan, Step, UnionAll, col, equal, walk
+from trickle.operators import Face, Join, JoinKind, Operator, Scan, Step, UnionAll, equal, walk
 
 
 def _scan(table: str, column: str, face: Face) -> Scan:
@@ -13,7 +13,7 @@ def _scan(table: str, column: str, face: Face) -> Scan:
 
 
 def _joined(left: Operator, right: Operator, kind: JoinKind = JoinKind.LEFT) -> Join:
-    return Join(kind, left, right, equal(col(left.columns[0]), col(right.columns[0])), small="left")
+    return Join(kind, left, right, equal(left.columns[0], right.columns[0]), small="left")
 
 
 def _all_operators(plan: Plan) -> list[Operator]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
@@ -100,6 +102,19 @@ def test_rows_that_only_hold_each_other_up_vanish(travel: Trickle) -> None:
     assert_right(travel)
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_random_changes(travel: Trickle, seed: int) -> None:
+    choices = random.Random(seed)
+    for _ in range(3):
+        for name in ("roads", "rails"):
+            pairs = [f"({choices.randrange(9)}, {choices.randrange(9)})" for _ in range(choices.randrange(1, 5))]
+            travel.sql(f"INSERT INTO {name} VALUES {', '.join(pairs)}")
+            if choices.random() < 0.4:
+                travel.sql(f"DELETE FROM {name} WHERE src = {choices.randrange(9)} OR dst = {choices.randrange(9)}")
+        travel.refresh_stream_table(choices.choice(("by_road", "by_rail")))
+        assert_right(travel)
+
+
 def test_after_insertions_rounds_begin_at_what_is_stored(travel: Trickle, monkeypatch: pytest.MonkeyPatch) -> None:
     t, starts = travel, list[int]()
     add = fixpoint.Fixpoint.add
@@ -145,6 +160,17 @@ def test_an_idle_cycle_costs_no_job(travel: Trickle) -> None:
     travel.sql("DELETE FROM roads WHERE src = 999")
     assert travel.refresh_stream_table("by_rail").action == "NO_DATA"
     check(travel)
+
+
+def test_a_tick_moves_the_cycle_and_then_its_readers(travel: Trickle) -> None:
+    t = travel
+    t.create_stream_table("trips", "SELECT count(*) AS n FROM by_road")
+    t.sql("INSERT INTO roads VALUES (7, 8); DELETE FROM rails WHERE src = 4")
+    now = datetime.now(UTC) + timedelta(hours=1)
+    moved = [result.name for result in t.tick(now)]
+    assert (set(moved[:2]), moved[2:]) == ({"by_road", "by_rail"}, ["trips"])
+    assert_right(t)
+    assert t.tick(now + timedelta(hours=1)) == []
 
 
 def test_the_history_tells_how_many_rounds_it_took(travel: Trickle) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ def shop(t: Trickle) -> Trickle:
     return t
 
 
-def guarded(t: Trickle, mode: str = "DIFFERENTIAL", **fuse: object) -> None:
+def guarded(t: Trickle, mode: str = "DIFFERENTIAL", **fuse: Any) -> None:
     t.create_stream_table("summary", SUMMARY, refresh_mode=mode, **fuse)
 
 

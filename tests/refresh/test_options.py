@@ -8,7 +8,9 @@ import pytest
 
 from trickle.catalog.records import RefreshMode
 from trickle.errors import InvalidOption, TrickleError
-from trickle.refresh.options import OPTIONS, check_mode, check_options, check_schedule, parse_duration
+from trickle.refresh.options import OPTIONS, check_mode, check_options
+from trickle.refresh.schedule import check_schedule
+from trickle.settings import parse_duration
 
 
 @pytest.mark.parametrize(
@@ -70,6 +72,7 @@ RIGHT = {
     "diamond_schedule_policy": "slowest",
     "freshness_deadline": "30s",
     "fuse": "adaptive",
+    "fuse_baseline": "ewma",
     "fuse_ceiling": 1000,
     "fuse_max_ratio": 0.25,
     "fuse_sensitivity": 3.0,

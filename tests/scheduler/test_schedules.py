@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trickle.errors import InvalidOption
-from trickle.refresh.options import check_schedule
+from trickle.refresh.schedule import check_schedule
 from trickle.scheduler.schedules import (
     FASTEST,
     SLOWEST,
@@ -280,6 +280,14 @@ def test_a_cold_reader_is_a_slow_one_and_a_frozen_one_none() -> None:
     tables = {"a": "calculated", "cold": "1m", "other": "5m"}
     assert calculated(tables, {"a": "cold other"}, {"cold": "cold"})["a"] == "calculated (5m, from other)"
     assert calculated(tables, {"a": "cold"}, {"cold": "frozen"})["a"] == "calculated (1m, as nothing reads it)"
+
+
+def test_a_frozen_reader_hands_nothing_up_a_chain_or_round_a_circle() -> None:
+    chain = {"a": Scheduled("calculated"), "b": Scheduled("calculated", "cold"), "c": Scheduled("5s", "frozen")}
+    found = effective_schedules(chain, {"a": ["b"], "b": ["c"]})
+    assert (found["a"].words, found["a"].interval) == ("calculated (1m, from b)", timedelta(minutes=10))
+    circle = calculated({"a": "calculated", "b": "calculated", "c": "5s"}, {"a": "b c", "b": "a"}, {"c": "frozen"})
+    assert circle["a"] == circle["b"] == "calculated (1m, as nothing reads it)"
 
 
 def test_a_calculated_table_for_a_cold_reader_is_as_slow_as_that() -> None:

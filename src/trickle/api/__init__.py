@@ -15,6 +15,7 @@ from trickle.algebra.names import TableName
 from trickle.api import gating, scheduling
 from trickle.api.gating import Gating
 from trickle.api.scheduling import Scheduling
+from trickle.api.views import VIEWS
 from trickle.apply.unit import recover
 from trickle.catalog.records import Relation
 from trickle.catalog.store import Catalog
@@ -33,7 +34,7 @@ from trickle.refresh.outcome import RefreshResult
 from trickle.settings import Settings, combine, from_environment, from_toml
 from trickle.sql import names
 from trickle.statements import Result, run
-from trickle.tables import maintenance, views
+from trickle.tables import maintenance, system, views
 from trickle.tables.ddl import attach
 from trickle.tables.describe import ColumnRow, describe
 from trickle.tables.reading import read_table
@@ -75,6 +76,8 @@ PROCEDURES = (
     "validate_query",
 )
 """The methods that SQL reaches as ``CALL trickle.<name>(...)``."""
+
+system.add_views(VIEWS)
 
 
 def connect(

@@ -16,7 +16,7 @@ from trickle.errors import CatalogUnreachable, InternalError, NewerWarehouse
 # Revisions that this code knows, oldest first; a test holds them equal to the files in migrations/versions.
 REVISIONS = ("0001", "0002", "0003")
 HEAD = REVISIONS[-1]
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 VERSION_TABLE = "alembic_version"
 POSTGRES_SCHEMA = "trickle"
 

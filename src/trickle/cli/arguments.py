@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -16,11 +17,13 @@ STDIN = "-"
 TableName = Annotated[
     str, typer.Argument(metavar="NAME", help="Table, view or stream table.", autocompletion=any_table)
 ]
+Source = Annotated[str, typer.Argument(metavar="SOURCE", help="Table that others read.", autocompletion=any_table)]
 StreamName = Annotated[str, typer.Argument(metavar="NAME", help="Stream table.", autocompletion=stream_table)]
 SqlFile = Annotated[
     Path | None, typer.Option("--file", "-f", metavar="FILE", help="Read the SQL from a file, or from stdin with '-'.")
 ]
 RowLimit = Annotated[int, typer.Option("--limit", "-n", min=0, help="Rows to print at most; 0 prints all.")]
+By = Annotated[str | None, typer.Option("--by", metavar="WHO", help="Who says so; you by default.")]
 DEFAULT_ROWS = 100
 
 
@@ -43,6 +46,16 @@ def _decoded(content: bytes, place: str) -> str:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InvalidOption(f"{place} is not UTF-8 text", detail=f"byte {error.start}") from None
+
+
+def user(given: str | None) -> str:
+    """Who acts: whoever was named, or else who is logged in."""
+    if given:
+        return given
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
 
 
 def parse_options(pairs: list[str]) -> dict[str, object]:

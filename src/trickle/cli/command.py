@@ -7,8 +7,9 @@ may stand before or after its name: ``trickle --json status`` and ``trickle stat
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias
 
 import typer
 
@@ -34,6 +35,7 @@ AsJson = Annotated[
     bool, typer.Option("--json", help="Print one JSON document instead of text.", rich_help_panel=GLOBAL_PANEL)
 ]
 
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
 _GLOBAL = {
     "warehouse": (Warehouse, None),
     "catalog": (Catalog, None),
@@ -42,13 +44,52 @@ _GLOBAL = {
 }
 
 
-def application(commands: Iterable[Callable[..., None]]) -> typer.Typer:
+Function: TypeAlias = Callable[..., None]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Commands under one word, such as ``trickle fuse status``."""
+
+    name: str
+    help: str
+    commands: Mapping[str, Function]
+
+
+def application(commands: Iterable[Function | Group]) -> typer.Typer:
     """The application that has these commands."""
-    app = typer.Typer(pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]})
+    app = typer.Typer(pretty_exceptions_enable=False, context_settings=_SETTINGS)
     app.callback(invoke_without_command=True)(_root)
-    for function in commands:
-        app.command(name=function.__name__)(_with_global_options(function))
+    for command in commands:
+        if isinstance(command, Group):
+            app.add_typer(_group(command), name=command.name, help=command.help)
+        else:
+            app.command(name=command.__name__)(_with_global_options(command))
     return app
+
+
+def paths(commands: Iterable[Function | Group]) -> list[str]:
+    """What is typed for each command: ``status``, ``fuse status``."""
+    found: list[str] = []
+    for command in commands:
+        if isinstance(command, Group):
+            found += [f"{command.name} {name}" for name in command.commands]
+        else:
+            found.append(command.__name__)
+    return found
+
+
+def _group(group: Group) -> typer.Typer:
+    app = typer.Typer(context_settings=_SETTINGS)
+    app.callback(invoke_without_command=True)(_help)
+    for name, function in group.commands.items():
+        app.command(name=name)(_with_global_options(function))
+    return app
+
+
+def _help(ctx: typer.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
 
 
 def _root(

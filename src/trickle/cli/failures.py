@@ -6,11 +6,12 @@ import json
 import os
 import sys
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import typer
 
-from trickle.errors import InternalError, TrickleError
+from trickle.errors import InternalError, Suspended, TrickleError
 
 DEBUG_VARIABLE = "TRICKLE_DEBUG"
 """Environment variable that adds the traceback to errors."""
@@ -28,6 +29,15 @@ class StatementFailed(Exception):
         self.of = of
         self.line = line
         self.cause = cause
+
+
+class RefreshesFailed(Exception):
+    """Some refreshes of a tick failed; the others were carried out."""
+
+    def __init__(self, failed: Mapping[str, str], of: int) -> None:
+        super().__init__(", ".join(failed))
+        self.failed = failed
+        self.of = of
 
 
 @dataclass(frozen=True)
@@ -78,6 +88,12 @@ def problem_of(error: Exception) -> Problem:
         case StatementFailed(cause=cause):
             where = f"statement {error.number} of {error.of} (line {error.line}): {cause.message}"
             return Problem(cause.code, where, cause.detail, cause.hint, cause.exit_code, error.number)
+        case RefreshesFailed(failed=failed):
+            told = "; ".join(f"{name}: {why}" for name, why in failed.items())
+            hint = f"trickle why {next(iter(failed))}"
+            return Problem(
+                "REFRESH_FAILED", f"refreshes failed: {len(failed)} of {error.of}", told, hint, Suspended.exit_code
+            )
         case typer.TyperException():
             return _usage(error)
         case _:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typer.main import get_command
 
 from trickle.cli.command import application
-from trickle.cli.commands import explaining, refreshes, sql, streams, tables, warehouse
+from trickle.cli.commands import explaining, fuses, loads, refreshes, scheduling, sql, streams, tables, warehouse
 from trickle.cli.failures import INTERRUPTED, report
 from trickle.cli.output import leave_quietly
 from trickle.errors import was_interrupted
@@ -24,6 +24,16 @@ COMMANDS = (
     refreshes.status,
     refreshes.history,
     refreshes.alerts,
+    scheduling.run,
+    scheduling.tick,
+    scheduling.SCHEDULER,
+    scheduling.jobs,
+    scheduling.why,
+    fuses.FUSE,
+    loads.SOURCE,
+    loads.WATERMARK,
+    scheduling.GROUP,
+    scheduling.dag,
     explaining.explain,
     tables.tables,
     tables.table,

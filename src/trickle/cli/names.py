@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import cast
 
 import typer
 
@@ -39,9 +40,11 @@ def _catalog_url(ctx: typer.Context) -> str:
 
 def _given(ctx: typer.Context, option: str) -> str | None:
     """An option's value: given after the command's name, or before it."""
-    here: str | None = ctx.params.get(option)
-    before: str | None = ctx.parent.params.get(option) if ctx.parent else None
-    return here or before
+    places = [ctx.params]
+    while ctx.parent is not None:
+        ctx = cast(typer.Context, ctx.parent)
+        places.append(ctx.params)
+    return next((str(params[option]) for params in places if params.get(option)), None)
 
 
 def _names(url: str, *, streams_only: bool) -> list[str]:

@@ -90,15 +90,11 @@ def make(
         work.stream.relation.id: LakePosition(work.stream.relation.uid, one.next.version)
         for work, one in zip(works.values(), made, strict=True)
     }
-    jobs = count.jobs
-    return [
-        Done(replace(work, frontier={**work.frontier, **_known(versions, work.frontier)}), refresh_id, one, jobs)
-        for (refresh_id, work), one in zip(works.items(), made, strict=True)
-    ]
-
-
-def _known(versions: Mapping[int, LakePosition], wanted: Cut) -> Cut:
-    return {source: position for source, position in versions.items() if source in wanted}
+    done = []
+    for (refresh_id, work), one in zip(works.items(), made, strict=True):
+        reached = {source: versions.get(source, position) for source, position in work.frontier.items()}
+        done.append(Done(replace(work, frontier=reached), refresh_id, one, count.jobs))
+    return done
 
 
 @dataclass(frozen=True)
@@ -114,9 +110,8 @@ class _Circle:
         shapes = self._shapes()
         trees = {work.stream.relation.id: self._tree(work, shapes) for work in self.works}
         goes_on = self._goes_on(trees)
-        with closing(
-            Faces(self.warehouse.engine, False, {NOW: self.moment}, max_depth=self._settings.ivm_recursive_max_depth)
-        ) as faces:
+        most_depth = self._settings.ivm_recursive_max_depth
+        with closing(Faces(self.warehouse.engine, False, {NOW: self.moment}, max_depth=most_depth)) as faces:
             faces.tables.update(self._sources())
             fixpoint = Fixpoint(faces)
             for work in self.works:

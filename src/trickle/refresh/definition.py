@@ -27,9 +27,11 @@ from trickle.lake.create import create
 from trickle.lake.shape import lost_columns, relaxed
 from trickle.lake.snapshot import open_snapshot
 from trickle.refresh.compiling import compile_reading
+from trickle.refresh.cycles import Defined, closed_by, peers, refuse_differential
 from trickle.refresh.dependencies import DEEPEST, dependencies_of
 from trickle.refresh.execute import refresh
-from trickle.refresh.options import CALCULATED, check_mode, check_options, check_schedule
+from trickle.refresh.options import check_mode, check_options
+from trickle.refresh.schedule import CALCULATED, check_schedule
 from trickle.refresh.settled import settled, with_settled_views
 from trickle.sql import Query, query
 from trickle.tables import guard
@@ -161,6 +163,8 @@ def alter(
     checked = check_options(given)
     options = {k: v for k, v in {**stream.options, **checked}.items() if given.get(k, v) is not None}
     text = None if new_query is None else _checked_query(warehouse, new_query)
+    if mode is RefreshMode.DIFFERENTIAL and text is None:
+        refuse_differential(warehouse, stream)
     new_mode = mode is not stream.refresh_mode and RefreshMode.FULL in (mode, stream.refresh_mode)
     kept = parsed(stream.query, DEEPEST) if new_mode and text is None else text
     analysed = None if kept is None else _analyse(warehouse, name, kept, mode)
@@ -184,7 +188,10 @@ def alter(
                 canonical=analysed.canonical,
             )
             relations.update(tx, stream.relation.id, now=now, query=text.text)
+            before = peers(tx, stream.relation)
             relations.set_dependencies(tx, stream.relation.id, dependencies_of(text, analysed.reading))
+            # What is stored differs on a cycle and off it.
+            guard.mark(tx, [relations.by_id(tx, node) for node in before ^ peers(tx, stream.relation)], now)
         elif new_mode:
             # What is stored differs: by changes, hidden columns are kept beside the visible ones.
             number = streams.lock(tx, stream.relation.id).refresh_number + 1
@@ -258,7 +265,7 @@ def _refuse_unsteady(parsed: Query) -> None:
 
 
 def _analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMode) -> Analysed:
-    """Spark's verdict on the query: what it reads and which columns it gives. A cycle is refused here.
+    """Spark's verdict on the query: what it reads and which columns it gives. A cycle is refused or checked here.
 
     So is, in mode DIFFERENTIAL, a query that cannot be kept by changes.
     """
@@ -267,7 +274,11 @@ def _analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMo
         if own is None and name in text.tables:
             raise CycleError(f"stream table {name} would read itself")
         reading = resolve(warehouse, tx, text)
-        guard.refuse_cycle(tx, name, own, reading.relations.values())
+        cycle = None
+        if own is not None and warehouse.settings(tx).allow_circular:
+            cycle = closed_by(warehouse, tx, own, reading)
+        if cycle is None:
+            guard.refuse_cycle(tx, name, own, reading.relations.values())
     for view in reading.views.values():
         _refuse_unsteady(view)
     reading = reading.for_columns()
@@ -276,7 +287,11 @@ def _analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMo
     except UserError:
         _ = reading.described(text, DEEPEST)  # Spark's words come first.
         raise
-    frame = reading.described(text if canonical is None else query(canonical, max_depth=DEEPEST), DEEPEST)
+    definite = text if canonical is None else query(canonical, max_depth=DEEPEST)
+    if cycle is not None:
+        cycle.check(Defined(name, definite, reading, mode))
+        notices = (*notices, "it is kept in full only (CIRCULAR): it lies on a cycle of stream tables")
+    frame = reading.described(definite, DEEPEST)
     check_columns(frame.columns)
     return Analysed(reading, relaxed(frame.schema), canonical, notices)
 

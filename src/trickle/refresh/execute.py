@@ -20,9 +20,11 @@ from trickle.history.failures import RolledBack, close_abandoned, owner, record_
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.stage import discard_stages
 from trickle.lake.stages import stages_named
+from trickle.refresh import circular
 from trickle.refresh.board import Board
 from trickle.refresh.compiled import Compiled
 from trickle.refresh.compiling import compiled_for
+from trickle.refresh.cycles import blocks, is_circular, with_cycles
 from trickle.refresh.dependencies import dependencies_of
 from trickle.refresh.gating import Gatekeeper, Tick, gated, skip_reason, verdict_details
 from trickle.refresh.making import Made, Task, catch_up, make_differential, make_full
@@ -83,7 +85,16 @@ def refresh(
     """
     board = Board(warehouse) if tick is None else tick.board
     run = _Run(warehouse, initiated_by, force, warehouse.clock.now(), uuid.uuid4().hex, tick, board)
-    wanted = list(dict.fromkeys(names))
+    given = list(dict.fromkeys(names))
+    # Those that read each other move together; the scheduler's units are whole already.
+    wanted = with_cycles(board.lineage, given) if tick is None else given
+    results = _refresh(run, wanted)
+    # Those that were asked for come first.
+    return sorted(results, key=lambda one: one.name not in map(str, given))
+
+
+def _refresh(run: _Run, wanted: list[TableName]) -> list[RefreshResult]:
+    warehouse, force, tick, board = run.warehouse, run.force, run.tick, run.board
     with warehouse.catalog.read() as tx:
         members = load(warehouse, tx, wanted, force=force)
         unfinished = is_unfinished(tx, members)
@@ -93,10 +104,12 @@ def refresh(
         close_abandoned(warehouse, ids)
         with warehouse.catalog.read() as tx:
             members = load(warehouse, tx, wanted, force=force)
+    together = blocks(members)
+    members = [member for block in together for member in block]
     require_filled(members)
     try:
         cut = take_cut(warehouse, members, {} if tick is None else tick.cut, board.caps)
-        idle = [_idle(run, member, cut) for member in members]
+        idle = [work for block in together for work in _idle(run, block, cut)]
     except TrickleError as error:
         _record_lost_source(run, members, error)
         raise
@@ -109,7 +122,7 @@ def refresh(
         keeper.blow(verdicts)
         keeper.record_skips(moving, verdicts, run.started)
         return _held_back(run, moving, verdicts)
-    return _refresh_unit(run, members, cut, dict(zip([m.stream.relation.id for m in moving], verdicts, strict=True)))
+    return _refresh_unit(run, together, cut, dict(zip([m.stream.relation.id for m in moving], verdicts, strict=True)))
 
 
 def _held_back(run: _Run, members: list[Member], verdicts: list[Verdict]) -> list[RefreshResult]:
@@ -150,9 +163,11 @@ def _record_lost_source(run: _Run, members: list[Member], error: TrickleError) -
         record_failure(run.warehouse, refresh_id, member.stream.relation.id, error)
 
 
-def _choose(run: _Run, member: Member, cut: Cut, staged: Mapping[int, Made]) -> Work:
-    facts, choice, frontier = considered(run.warehouse, member, cut, staged, force=run.force)
-    return Work(member, choice, frontier, facts)
+def _choose(run: _Run, block: list[Member], cut: Cut, staged: Mapping[int, Made]) -> list[Work]:
+    if is_circular(block):
+        return circular.considered(run.warehouse, block, cut, staged, force=run.force)
+    facts, choice, frontier = considered(run.warehouse, block[0], cut, staged, force=run.force)
+    return [Work(block[0], choice, frontier, facts)]
 
 
 def considered(
@@ -176,12 +191,13 @@ def _snapshots(
     }
 
 
-def _idle(run: _Run, member: Member, cut: Cut) -> Work | None:
-    """The work of a member that has nothing to compute; None for one that has, or that reads another member."""
-    if any(source.id not in cut for source in member.reading.tables):
-        return None
-    work = _choose(run, member, cut, {})
-    return work if work.choice.action is Action.NO_DATA else None
+def _idle(run: _Run, block: list[Member], cut: Cut) -> list[Work | None]:
+    """The works of members that have nothing to compute; None for those that have, or that read another member."""
+    own = {member.stream.relation.id for member in block}
+    if any(source.id not in cut and source.id not in own for m in block for source in m.reading.tables):
+        return [None] * len(block)
+    works = _choose(run, block, cut, {})
+    return [work if work.choice.action is Action.NO_DATA else None for work in works]
 
 
 def _record_idle(run: _Run, work: Work) -> RefreshResult:
@@ -225,21 +241,24 @@ def _record_idle(run: _Run, work: Work) -> RefreshResult:
     )
 
 
-def _refresh_unit(run: _Run, members: list[Member], cut: Cut, admitted: Mapping[int, Verdict]) -> list[RefreshResult]:
+def _refresh_unit(
+    run: _Run, together: list[list[Member]], cut: Cut, admitted: Mapping[int, Verdict]
+) -> list[RefreshResult]:
     begun: dict[int, Member] = {}
     done: list[Done] = []
     staged: dict[int, Made] = {}
     with under_way(run.warehouse) as name:
         try:
-            for member in members:
-                work = _choose(run, member, cut, staged)
-                refresh_id = _begin(run, work)
-                name(refresh_id)
-                begun[refresh_id] = member
+            for block in together:
+                works: dict[int, Work] = {}
+                for work in _choose(run, block, cut, staged):
+                    refresh_id = _begin(run, work)
+                    name(refresh_id)
+                    begun[refresh_id], works[refresh_id] = work.member, work
                 reached(Step.STARTED)
-                made = _make(run, work, refresh_id, staged)
-                done.append(made)
-                staged[member.stream.relation.id] = made.made
+                made = _make_block(run, works, staged)
+                done += made
+                staged |= {one.work.stream.relation.id: one.made for one in made}
             verdicts = _released(run, cut, done)
             if any(not verdict.proceeds for verdict in verdicts):
                 _take_back(run, done, verdicts)
@@ -353,6 +372,14 @@ def _begin(run: _Run, work: Work) -> int:
     return refresh_id
 
 
+def _make_block(run: _Run, works: Mapping[int, Work], staged: Mapping[int, Made]) -> list[Done]:
+    """Compute and stage the next contents of one member, or of those that read each other."""
+    is_idle = all(work.choice.action is Action.NO_DATA for work in works.values())
+    if not is_idle and is_circular([work.member for work in works.values()]):
+        return circular.make(run.warehouse, works, staged, run.moment, run.stage)
+    return [_make(run, work, refresh_id, staged) for refresh_id, work in works.items()]
+
+
 def _make(run: _Run, work: Work, refresh_id: int, staged: Mapping[int, Made]) -> Done:
     """Compute and stage the next contents."""
     warehouse, member = run.warehouse, work.member
@@ -444,9 +471,9 @@ def _give_up(run: _Run, begun: Mapping[int, Member], error: BaseException) -> No
             running = {record.id for record in history.running(tx)} - intended
     except CatalogUnreachable:
         return  # Whether the intent stands is not known: the next process to come will find out.
-    failed = list(begun)[-1:]
+    failed = [member.name for block in blocks(list(begun.values()))[-1:] for member in block]
     for refresh_id, member in begun.items():
         if refresh_id in running:
             discard_stages(run.warehouse.location_of(member.stream.relation), run.stage)
-            own = error if refresh_id in failed else RolledBack(str(begun[failed[0]].name))
+            own = error if member.name in failed else RolledBack(str(failed[0]))
             record_failure(run.warehouse, refresh_id, member.stream.relation.id, own)

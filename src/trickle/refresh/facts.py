@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from trickle.algebra.weights import WEIGHT
 from trickle.catalog import history
-from trickle.catalog.records import Relation, StreamTable
+from trickle.catalog.records import Isolation, Relation, StreamTable
 from trickle.changes.between import ChangeBuffer
 from trickle.engine import spark_errors
 from trickle.gates.facts import (
@@ -41,7 +41,7 @@ from trickle.refresh.board import Board, volume_of
 from trickle.sources.lake import LakePosition
 
 
-def table_facts(stream: StreamTable, *, manual: bool, force: bool) -> TableFacts:
+def table_facts(stream: StreamTable, *, tiered: bool, manual: bool, force: bool) -> TableFacts:
     """What gates know of the stream table itself."""
     return TableFacts(
         name=str(stream.relation.name),
@@ -51,7 +51,7 @@ def table_facts(stream: StreamTable, *, manual: bool, force: bool) -> TableFacts
         needs_reinitialize=stream.needs_reinitialize,
         always_refresh=stream.always_refresh,
         last_error=stream.last_error,
-        tier=str(stream.options.get("tier", "hot")),
+        tier=str(stream.options.get("tier", "hot")) if tiered else "hot",
         manual=manual,
         force=force,
     )
@@ -235,7 +235,8 @@ class Gathered:
 
     @cached_property
     def paths(self) -> Sequence[Path]:
-        if self.stream.options.get("diamond_consistency") == "none":
+        is_loose = self.stream.options.get("diamond_consistency") == "none"
+        if is_loose and self.unit.isolation != Isolation.REPEATABLE_READ:
             return []
         found = []
         for source in self.sources_read:

@@ -90,7 +90,8 @@ class Gatekeeper:
         return admit(self._table(member), self._facts(member), all=True)
 
     def _table(self, member: Member) -> TableFacts:
-        return table_facts(member.stream, manual=self.is_manual, force=self.force)
+        tiered = self.board.settings.tiered_scheduling
+        return table_facts(member.stream, tiered=tiered, manual=self.is_manual, force=self.force)
 
     def _facts(self, member: Member) -> Gathered:
         relation_id, tick = member.stream.relation.id, self.tick

@@ -17,7 +17,7 @@ from trickle.catalog.records import SourceGate, WatermarkGroupRecord, WatermarkR
 from trickle.errors import InvalidOption
 from trickle.gates.watermark import alignment
 from trickle.refresh.board import Board
-from trickle.refresh.options import parse_duration
+from trickle.settings import parse_duration
 from trickle.sources.lake import current
 from trickle.warehouse import Warehouse
 

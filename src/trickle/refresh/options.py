@@ -2,56 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from typing import Any
-
-from croniter import croniter
 
 from trickle.algebra.names import nearest
 from trickle.catalog.records import RefreshMode
 from trickle.errors import InvalidOption, UnsupportedError
-
-CALCULATED = "calculated"
-# As many digits as a timedelta can hold.
-_DURATION = re.compile(r"(?:(\d{1,7})w)?(?:(\d{1,8})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?\Z", re.ASCII)
-_MACROS = ("@hourly", "@daily", "@midnight", "@weekly", "@monthly", "@yearly", "@annually")
-
-
-def parse_duration(text: str) -> timedelta | None:
-    """A duration such as ``30s`` or ``1h30m``; None when the text is not one.
-
-    >>> parse_duration("1h30m")
-    datetime.timedelta(seconds=5400)
-    """
-    found = _DURATION.match(text.strip().lower())
-    if not text.strip() or found is None:
-        return None
-    weeks, days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
-    return timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
-
-
-def check_schedule(value: object) -> str:
-    """A schedule, normalised: a duration, a cron expression of 5 or 6 fields, a macro, or ``calculated``."""
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidOption(
-            "a stream table needs a schedule", hint="schedule = '5s', '1h30m', '@hourly' or 'calculated'"
-        )
-    text = value.strip()
-    if text.lower() == CALCULATED or text.lower() in _MACROS:
-        return text.lower()
-    duration = parse_duration(text)
-    if duration is not None:
-        if duration < timedelta(seconds=1):
-            raise InvalidOption("a schedule is at least one second", detail=text)
-        return text.lower()
-    if len(text.split()) in (5, 6) and croniter.is_valid(text):
-        return text
-    raise InvalidOption(
-        f"not a schedule: {text!r}",
-        hint="write a duration (30s, 1h30m), a cron expression of 5 or 6 fields, @hourly and the like, or calculated",
-    )
+from trickle.settings import parse_duration
 
 
 def check_mode(value: object) -> RefreshMode:

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName, visible
 from trickle.apply.unit import commits_of
-from trickle.catalog import alerts, history, intents, relations, streams
+from trickle.catalog import alerts, history, intents, jobs, relations, streams, watermarks
 from trickle.catalog.records import Kind, Relation
 from trickle.changes.between import ChangeBuffer
 from trickle.errors import ConcurrentModification, InvalidOption, WrongKind
@@ -88,6 +88,7 @@ def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool
         removed += _vacuum_inner(location, inner, settings.vacuum_retention_hours, protected, dry_run=dry_run)
     if name is None and not dry_run:
         _purge_history(warehouse, settings.history_retention_days)
+        _forget_watermarks(warehouse)
     return removed
 
 
@@ -147,11 +148,19 @@ def _protected(tx: Session, relation: Relation) -> set[str]:
 
 def _purge_history(warehouse: Warehouse, days: int) -> None:
     before = warehouse.clock.now() - timedelta(days=days)
-    for purge in (history.purge, alerts.purge):
+    for purge in (history.purge, alerts.purge, jobs.purge):
         while True:
             with warehouse.catalog.write() as tx:
                 if purge(tx, before, _PURGE_BATCH) < _PURGE_BATCH:
                     break
+
+
+def _forget_watermarks(warehouse: Warehouse) -> None:
+    """Positions from before the time up to which all sources with a watermark are complete: nobody asks for them."""
+    with warehouse.catalog.write() as tx:
+        known = watermarks.listing(tx)
+        for one in known:
+            watermarks.forget(tx, one.source_id, min(other.watermark for other in known))
 
 
 def changes(warehouse: Warehouse, name: TableName, since: int, until: int | None = None) -> DataFrame:

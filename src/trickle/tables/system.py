@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
-from typing import Any, get_type_hints
+from typing import Any, TypeAlias, get_type_hints
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -24,7 +24,10 @@ _ARROW = {
     datetime: pa.timestamp("us", "UTC"),
 }
 
-SYSTEM_VIEWS: Mapping[str, tuple[type[Any], Callable[[Warehouse], Sequence[Any]]]] = {
+View: TypeAlias = tuple[type[Any], Callable[[Warehouse], Sequence[Any]]]
+"""What a system view is made of: the type of its rows, and what gives them."""
+
+SYSTEM_VIEWS: dict[str, View] = {
     "alerts": (views.AlertRow, views.alerts),
     "dependencies": (views.DependencyRow, views.dependencies),
     "refresh_history": (views.HistoryRow, views.refresh_history),
@@ -32,6 +35,11 @@ SYSTEM_VIEWS: Mapping[str, tuple[type[Any], Callable[[Warehouse], Sequence[Any]]
     "stream_tables": (views.StreamTableRow, views.stream_tables),
     "tables": (views.TableRow, views.tables),
 }
+
+
+def add_views(added: Mapping[str, View]) -> None:
+    """Add system views whose rows come from a layer above this one."""
+    SYSTEM_VIEWS.update(added)
 
 
 def frame(warehouse: Warehouse, name: TableName) -> DataFrame:

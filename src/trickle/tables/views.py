@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
 from trickle.catalog import alerts as catalog_alerts
-from trickle.catalog import history, relations, streams
-from trickle.settings import describe
+from trickle.catalog import fuses, history, relations, streams
+from trickle.catalog.models import RefreshRow
+from trickle.catalog.records import Action, FuseState, StreamTable
+from trickle.settings import describe, spell
 from trickle.warehouse import Warehouse
 
 
@@ -43,6 +49,10 @@ class StreamTableRow:
     query: str
     location: str | None
     options: str
+    fuse_state: str | None
+    """ARMED or BLOWN; None without a fuse."""
+    held_back: str | None
+    """The gate that holds its refresh back, and why."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +131,9 @@ def stream_tables(warehouse: Warehouse) -> list[StreamTableRow]:
     """All stream tables, by name."""
     with warehouse.catalog.read() as tx:
         found = streams.listing(tx)
+        blown = {fuse.relation_id for fuse in fuses.listing(tx, state=FuseState.BLOWN)}
+        last = _last_skips(tx)
+        default_fuse = warehouse.settings(tx).fuse_default
     return [
         StreamTableRow(
             name=str(s.relation.name),
@@ -138,9 +151,35 @@ def stream_tables(warehouse: Warehouse) -> list[StreamTableRow]:
             query=s.query,
             location=warehouse.location_of(s.relation).uri,
             options=json.dumps(dict(s.options), sort_keys=True),
+            fuse_state=_fuse_state(s, blown, default_fuse),
+            held_back=_held_back(s, last.get(s.relation.id)),
         )
         for s in found
     ]
+
+
+def _fuse_state(stream: StreamTable, blown: Collection[int], default: str) -> str | None:
+    if stream.relation.id in blown:
+        return FuseState.BLOWN.value
+    return None if stream.options.get("fuse", default) == "none" else FuseState.ARMED.value
+
+
+def _held_back(stream: StreamTable, skipped: tuple[datetime, str] | None) -> str | None:
+    if skipped is None:
+        return None
+    at, reason = skipped
+    # What waited may have gone away by itself: then the table was found to be fresh since, without a history row.
+    return None if stream.last_refresh_at is not None and stream.last_refresh_at > at else reason
+
+
+def _last_skips(tx: Session) -> dict[int, tuple[datetime, str]]:
+    """The stream tables whose last row of history says that a gate held them back: when, and why."""
+    newest = select(func.max(RefreshRow.id)).group_by(RefreshRow.relation_id).scalar_subquery()
+    statement = select(RefreshRow.relation_id, RefreshRow.ended_at, RefreshRow.reason, RefreshRow.details).where(
+        RefreshRow.id.in_(newest), RefreshRow.action == Action.SKIP
+    )
+    found = tx.execute(statement).tuples()
+    return {table: (at, reason or "") for table, at, reason, details in found if at is not None and "gate" in details}
 
 
 def dependencies(warehouse: Warehouse) -> list[DependencyRow]:
@@ -212,4 +251,4 @@ def settings(warehouse: Warehouse) -> list[SettingRow]:
     """All settings with the values in force."""
     with warehouse.catalog.read() as tx:
         values = asdict(warehouse.settings(tx))
-    return [SettingRow(name, str(values[name]).lower(), default, text) for name, _, default, text in describe()]
+    return [SettingRow(name, spell(values[name]), default, text) for name, _, default, text in describe()]

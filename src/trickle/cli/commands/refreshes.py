@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +10,7 @@ import typer
 from trickle.cli.names import stream_table
 from trickle.cli.output import show_rows
 from trickle.cli.session import Session
+from trickle.cli.times import when
 from trickle.errors import InvalidOption
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _brief_status(row: StreamTableRow) -> dict[str, object]:
         "mode": row.effective_refresh_mode or row.refresh_mode,
         "schedule": row.schedule,
         "version": row.version,
-        "refreshed": _when(row.last_refresh_at),
+        "refreshed": when(row.last_refresh_at),
         "errors": row.consecutive_errors,
         "last error": row.last_error or "",
     }
@@ -85,7 +85,7 @@ def history(session: Session, name: MaybeStream = None, limit: RecentLimit = 20)
 
 def _brief_history(row: HistoryRow) -> dict[str, object]:
     return {
-        "started": _when(row.started_at),
+        "started": when(row.started_at),
         "name": row.name,
         "action": row.action,
         "status": row.status,
@@ -107,14 +107,9 @@ def alerts(session: Session, limit: RecentLimit = 20) -> None:
 
 def _brief_alert(row: AlertRow) -> dict[str, object]:
     return {
-        "at": _when(row.created_at),
+        "at": when(row.created_at),
         "severity": row.severity,
         "event": row.event,
         "name": row.name,
         "payload": row.payload,
     }
-
-
-def _when(moment: datetime | None) -> str | None:
-    """A moment in the time zone of the reader."""
-    return None if moment is None else moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
