@@ -14,7 +14,7 @@ PYTEST := $(PY) -m pytest
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-local-cluster test-connect check bench tpch fuzz mutate docs lock build clean java
+.PHONY: help demo test test-local-cluster test-connect check bench tpch fuzz stress soak mutate docs lock build clean java
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' Makefile
@@ -44,6 +44,12 @@ tpch: $(READY) java ## the 22 queries of TPC-H at scale 1 through all cycles of 
 
 fuzz: $(READY) ## random queries under random changes, round after round with other cases, until one fails or you stop it
 	@while TRICKLE_FUZZ_SEED=$$RANDOM$$RANDOM $(PYTEST) -q tests/oracle/test_random_queries.py; do :; done
+
+stress: $(READY) java ## random graphs through 200 ticks each: order, nothing lost, all as their queries (SEEDS=50)
+	TRICKLE_STRESS_SEEDS=$(or $(SEEDS),50) TRICKLE_STRESS_TICKS=200 $(PYTEST) -q -rP -o timeout=1800 tests/scenarios/gates/test_stress.py
+
+soak: $(READY) java ## 50 stream tables over 10 sources kept fresh for ten minutes: memory stays, nothing drifts (MINUTES=10)
+	@$(PY) scripts/soak.py --minutes $(or $(MINUTES),10)
 
 mutate: $(READY) ## whether the random queries notice a fault in each rule
 	$(PY) scripts/mutate.py

@@ -27,6 +27,7 @@ BENCHMARKS = {
     "change": "From a change to the refreshed result",
     "full": "Full refresh of a large table",
     "idle": "Nothing has changed",
+    "wake": "The scheduler: from a commit to the result, and at rest",
     "commit": "One commit",
     "dml": "SQL statements on one row",
     "scan": "Reading many files",

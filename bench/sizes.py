@@ -25,6 +25,10 @@ class Sizes:
     dml_files: int = 64
     scan_files: int = 256
     scan_rounds: int = 5
+    wake_rows: int = 100_000
+    wakes: int = 15
+    resting_tables: int = 1_000
+    resting_sources: int = 100
     repeat: int = 1
     """Timed rounds where ways are measured beside each other."""
     warm: int = 1
@@ -62,6 +66,10 @@ QUICK = Sizes(
     dml_files=4,
     scan_files=40,
     scan_rounds=1,
+    wake_rows=100,
+    wakes=1,
+    resting_tables=20,
+    resting_sources=2,
     warm=0,
     scale=0.01,
     queries=("q12",),

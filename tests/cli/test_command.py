@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.runner import Cli
+from trickle.cli.command import paths
 from trickle.cli.main import COMMANDS, run
 
 Told = pytest.CaptureFixture[str]
@@ -37,13 +38,26 @@ def test_the_environment_names_the_catalog(cli: Cli, monkeypatch: pytest.MonkeyP
 def test_without_a_command_the_help_is_shown(capsys: Told) -> None:
     assert run([]) == 0
     out = capsys.readouterr().out
-    assert all(command.__name__ in out for command in COMMANDS)
+    assert all(path.split()[0] in out for path in paths(COMMANDS))
 
 
-@pytest.mark.parametrize("command", [command.__name__ for command in COMMANDS])
+@pytest.mark.parametrize("command", paths(COMMANDS))
 def test_every_command_has_help_that_names_json(command: str, capsys: Told) -> None:
-    assert run([command, "--help"]) == 0
+    assert run([*command.split(), "--help"]) == 0
     assert "--json" in capsys.readouterr().out
+
+
+def test_a_word_with_commands_below_it_shows_them(capsys: Told) -> None:
+    assert run(["fuse"]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in ("status", "inspect", "reset"))
+
+
+def test_global_options_reach_commands_below_a_word(cli: Cli, capsys: Told) -> None:
+    place = str(cli.warehouse)
+    for line in (["--json", "-w", place, "fuse", "status"], ["fuse", "status", "--json", "-w", place]):
+        assert run(line) == 0
+        assert capsys.readouterr().out == "[]\n"
 
 
 def test_a_typing_error_is_met_with_the_nearest_command(capsys: Told) -> None:

@@ -35,6 +35,9 @@ def test_commands_and_table_names_are_completed(shop: Cli, tab) -> None:
     assert tab(f"trickle -w {shop.warehouse} table p") == ["paid", "per_customer"]
     assert tab(f"trickle describe -w {shop.warehouse} o") == ["orders"]
     assert tab(f"trickle -w {shop.warehouse} refresh ") == ["grand", "per_customer"]
+    assert tab("trickle fuse ins") == ["inspect"]
+    assert tab(f"trickle -w {shop.warehouse} fuse inspect g") == ["grand"]
+    assert tab(f"trickle source gate -w {shop.warehouse} o") == ["orders"]
 
 
 def test_nothing_is_offered_and_nothing_is_said_where_there_is_no_warehouse(bare: Cli, tab) -> None:

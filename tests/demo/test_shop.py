@@ -18,7 +18,11 @@ def test_the_demo_runs_and_its_last_line_can_be_typed(tmp_path: Path) -> None:
     lines = demo.stdout.splitlines()
     refreshes = [line for line in lines if line.endswith("✓")]
     assert len(refreshes) == 18
-    assert all("NO_DATA" in line and "0 jobs" in line for line in refreshes[-3:])
+    assert all("SKIP" in line and "fuse" in line for line in refreshes[-4:-1])
+    assert "REINITIALIZE" in refreshes[-1]
+    assert any("alert: fuse_blown" in line for line in lines)
+    assert any("of 427 rows 427 would go" in line for line in lines)
+    assert any("all is well" in line for line in lines)
 
     looked = subprocess.run(shlex.split(lines[-1]), capture_output=True, text=True, check=True, cwd=tmp_path)
     rows = looked.stdout.splitlines()

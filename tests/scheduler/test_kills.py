@@ -116,7 +116,7 @@ def test_nothing_twice_and_nothing_lost(tmp_path: Path, spark: SparkSession) -> 
             try:
                 for _ in range(KILLS):
                     before = version_of(t, "totals")
-                    wait_for(lambda before=before: version_of(t, "totals") > before)  # type: ignore[misc]  # bound at once
+                    wait_for(lambda before=before: version_of(t, "totals") > before)
                     time.sleep(rng.uniform(0, 2))
                     schedulers.kill_leader()
                     schedulers.start()

@@ -104,7 +104,7 @@ def base_source(tx: Session, name: TableName) -> Relation:
     relation = relations.get(tx, name)
     if relation.kind not in (Kind.TABLE, Kind.ATTACHED):
         raise WrongKind(
-            f"{relation.name} is {relation.kind.words}, and has no watermark",
+            f"{relation.name} is {relation.kind.words}, which nobody loads",
             hint="name the tables that it is made from",
         )
     return relation

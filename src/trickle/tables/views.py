@@ -178,7 +178,7 @@ def _last_skips(tx: Session) -> dict[int, tuple[datetime, str]]:
     statement = select(RefreshRow.relation_id, RefreshRow.ended_at, RefreshRow.reason, RefreshRow.details).where(
         RefreshRow.id.in_(newest), RefreshRow.action == Action.SKIP
     )
-    found = tx.execute(statement).tuples()
+    found = tx.execute(statement)
     return {table: (at, reason or "") for table, at, reason, details in found if at is not None and "gate" in details}
 
 

@@ -71,6 +71,8 @@ def _brief_status(row: StreamTableRow) -> dict[str, object]:
         "schedule": row.schedule,
         "version": row.version,
         "refreshed": when(row.last_refresh_at),
+        "fuse": row.fuse_state,
+        "held back": row.held_back,
         "errors": row.consecutive_errors,
         "last error": row.last_error or "",
     }
