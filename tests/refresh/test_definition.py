@@ -373,3 +373,12 @@ def test_a_query_over_no_table_is_kept_once(t: Trickle) -> None:
     t.sql("CREATE STREAM TABLE numbers AS SELECT id FROM range(3)")
     assert contents(t, "numbers") == [(0,), (1,), (2,)]
     assert refreshed(t, "numbers").action == "NO_DATA"
+
+
+def test_a_diamond_without_consistency_is_told(t: Trickle, caplog: pytest.LogCaptureFixture) -> None:
+    t.sql("CREATE TABLE a (x INT); INSERT INTO a VALUES (1)")
+    t.create_stream_table("b", "SELECT x FROM a")
+    t.create_stream_table("alone", "SELECT x FROM b", diamond_consistency="none")
+    assert "diamond_consistency" not in caplog.text
+    t.create_stream_table("d", "SELECT a.x FROM a JOIN b ON a.x = b.x", diamond_consistency="none")
+    assert "stream table d: diamond_consistency is none: a may reach it at different times" in caplog.text

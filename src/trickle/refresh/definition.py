@@ -30,6 +30,7 @@ from trickle.refresh.compiling import compile_reading
 from trickle.refresh.cycles import Defined, closed_by, peers, refuse_differential
 from trickle.refresh.dependencies import DEEPEST, dependencies_of
 from trickle.refresh.execute import refresh
+from trickle.refresh.lineage import load_lineage
 from trickle.refresh.options import check_mode, check_options
 from trickle.refresh.schedule import CALCULATED, check_schedule
 from trickle.refresh.settled import settled, with_settled_views
@@ -124,7 +125,7 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
             with suppress(TrickleError):
                 remove(warehouse, relation, cascade=False, statement="DROP STREAM TABLE")
             raise
-    _tell(definition.name, analysed.notices)
+    _tell(definition.name, [*analysed.notices, *_loose_ends(warehouse, definition.name)])
     return get(warehouse, definition.name)
 
 
@@ -197,7 +198,7 @@ def alter(
             number = streams.lock(tx, stream.relation.id).refresh_number + 1
             streams.update(tx, stream.relation.id, now=now, needs_reinitialize=stream.populated, refresh_number=number)
     if analysed is not None:
-        _tell(name, analysed.notices)
+        _tell(name, [*analysed.notices, *_loose_ends(warehouse, name)])
     if analysed is not None and initialize and (text is not None or stream.populated):
         refresh(warehouse, [name])
     return get(warehouse, name)
@@ -327,6 +328,16 @@ def _settled(text: Query, reading: Reading, mode: RefreshMode) -> tuple[str | No
                 raise
             notices.append(f"it is kept in full only (UNSUPPORTED): {error.message}")
     return definite, tuple(notices)
+
+
+def _loose_ends(warehouse: Warehouse, name: TableName) -> list[str]:
+    """What several ways from one source bring at different times, because somebody said so."""
+    with warehouse.catalog.read() as tx:
+        stream = streams.get(tx, name)
+        if stream.options.get("diamond_consistency") != "none":
+            return []
+        shared = load_lineage(tx).met_twice(stream.relation.id)
+    return [f"diamond_consistency is none: {', '.join(shared)} may reach it at different times"] if shared else []
 
 
 def _tell(name: TableName, notices: Sequence[str]) -> None:

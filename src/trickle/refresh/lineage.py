@@ -40,6 +40,19 @@ class Lineage:
         """Everything that is computed from a table."""
         return closure(self.readers, [relation_id])
 
+    def met_twice(self, relation_id: int) -> list[str]:
+        """The sources that reach a table on several ways, one of them through a stream table."""
+        sources = self.reads.get(relation_id, frozenset())
+        ways = {source: {source} | self.upstream(source) for source in sources}
+        found = {
+            shared
+            for one in ways
+            for other in ways
+            if one != other and (self.is_stream_table(one) or self.is_stream_table(other))
+            for shared in ways[one] & ways[other]
+        }
+        return sorted(self.name(shared) for shared in found)
+
     def name(self, relation_id: int) -> str:
         return str(self.tables[relation_id].name)
 
