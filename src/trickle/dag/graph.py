@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping
-from graphlib import TopologicalSorter
 from typing import TypeVar
 
 Node = TypeVar("Node", bound=Hashable)
@@ -59,13 +58,26 @@ def reverse(edges: Mapping[Node, Collection[Node]]) -> dict[Node, set[Node]]:
 
 
 def order(reads: Mapping[Node, Collection[Node]], nodes: Collection[Node]) -> list[Node]:
-    """``nodes`` so that each comes after those it reads, directly or through others.
+    """``nodes`` so that each comes after those it reads, directly or through others; a cycle comes in some order.
 
     >>> order({"c": ["b"], "b": ["a"]}, ["c", "a"])
     ['a', 'c']
+    >>> order({"c": ["b"], "b": ["a"], "a": ["b"]}, ["c", "b", "a"])
+    ['a', 'b', 'c']
     """
+    placed: list[Node] = []
+    entered: set[Node] = set()
+    for root in nodes:
+        walk = [] if root in entered else [(root, iter(reads.get(root, ())))]
+        entered.add(root)
+        while walk:
+            node, sources = walk[-1]
+            source = next((source for source in sources if source not in entered), None)
+            if source is None:
+                placed.append(node)
+                walk.pop()
+            else:
+                entered.add(source)
+                walk.append((source, iter(reads.get(source, ()))))
     wanted = set(nodes)
-    everything = {node: set(sources) for node, sources in reads.items()} | {
-        node: set(reads.get(node, ())) for node in nodes
-    }
-    return [node for node in TopologicalSorter(everything).static_order() if node in wanted]
+    return [node for node in placed if node in wanted]

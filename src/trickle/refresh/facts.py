@@ -248,15 +248,21 @@ class Gathered:
                 found.append(Path(self.board.lineage.name(base), name, str(position)))
         return found
 
-    def reflected(self, stream_id: int, version: LakePosition | None) -> dict[int, LakePosition]:
-        """The positions of base sources that a version of a stream table reflects, as far as that is known."""
+    def reflected(
+        self, stream_id: int, version: LakePosition | None, readers: frozenset[int] = frozenset()
+    ) -> dict[int, LakePosition]:
+        """The positions of base sources that a version of a stream table reflects, as far as that is known.
+
+        ``readers`` are on the way to it: on a cycle they come back, and have been looked at.
+        """
         found: dict[int, LakePosition] = {}
+        way = readers | {stream_id}
         for source, position in self._frontier(stream_id, version).items():
-            if source not in self.board.lineage.tables:
+            if source not in self.board.lineage.tables or source in way:
                 continue
             below = {source: position}
             if self.board.lineage.is_stream_table(source):
-                below = self.reflected(source, None if source in self.staged else position)
+                below = self.reflected(source, None if source in self.staged else position, way)
             for base, at in below.items():
                 # The older one: what is not reflected everywhere is not reflected.
                 found[base] = min(found.get(base, at), at, key=lambda p: p.version)

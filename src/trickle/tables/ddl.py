@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from trickle.algebra.names import TableName, check_columns, nearest, quote
 from trickle.catalog import relations
 from trickle.catalog.records import Dependency, Kind, Relation
+from trickle.dag.graph import order
 from trickle.engine.ddl import parse_ddl
 from trickle.errors import (
     CatalogUnreachable,
@@ -252,6 +253,9 @@ def remove(warehouse: Warehouse, relation: Relation, *, cascade: bool, statement
             guard.refuse_drop(above, relation, statement)
         gone = [*above, relation]
         for each in gone:
+            # Of those that read each other, none would be the first to go.
+            relations.set_dependencies(tx, each.id, [])
+        for each in gone:
             relations.remove(tx, each.id)
     for each in gone:
         if each.location is not None and each.kind is not Kind.ATTACHED:
@@ -261,14 +265,17 @@ def remove(warehouse: Warehouse, relation: Relation, *, cascade: bool, statement
 
 def _above(tx: Session, relation: Relation) -> list[Relation]:
     """All readers of a relation, at any distance, the farthest first."""
-    found: dict[int, Relation] = {}
+    found = {relation.id: relation}
+    readers: dict[int, list[int]] = {}
     pending = [relation]
     while pending:
-        for reader in guard.dependents(tx, pending.pop()):
-            found.pop(reader.id, None)
-            found[reader.id] = reader
-            pending.append(reader)
-    return list(reversed(found.values()))
+        each = pending.pop()
+        if each.id not in readers:
+            above = guard.dependents(tx, each)
+            readers[each.id] = [reader.id for reader in above]
+            found |= {reader.id: reader for reader in above}
+            pending += above
+    return [found[node] for node in order(readers, list(found)) if node != relation.id]
 
 
 def attach(warehouse: Warehouse, name: TableName, location: Location) -> Snapshot:
