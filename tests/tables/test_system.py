@@ -39,7 +39,7 @@ def test_every_system_view_equals_its_python_function(t: Trickle) -> None:
 
 @pytest.mark.portable
 def test_every_system_view_of_gates_and_scheduler_equals_its_python_function(t: Trickle) -> None:
-    t.sql("CREATE TABLE a (x INT); INSERT INTO a VALUES (1)")
+    t.sql("CREATE TABLE a (x INT); CREATE TABLE b (x INT); INSERT INTO a VALUES (1)")
     for name in ("left", "right"):
         t.create_stream_table(name, "SELECT x FROM a", fuse="adaptive")
     t.create_stream_table("both", "SELECT l.x FROM left l JOIN right r ON l.x = r.x")
@@ -48,7 +48,7 @@ def test_every_system_view_of_gates_and_scheduler_equals_its_python_function(t: 
     t.tick(datetime.now(UTC) + timedelta(hours=1))
     t.gate_source("a", by="etl")
     t.advance_watermark("a", "2026-01-31T00:00:00Z")
-    t.create_watermark_group("all", ["a"])
+    t.create_watermark_group("all", ["a", "b"])
     t.register_gate("positive", "SELECT count(*) = 0 FROM inserted WHERE x < 0", tables=["left"])
     _compare(
         t,
