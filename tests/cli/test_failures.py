@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from trickle.cli.failures import StatementFailed, problem_of, report
+from trickle.cli.failures import RefreshesFailed, StatementFailed, problem_of, report
 from trickle.errors import CatalogUnreachable, ParseError, QueryError, UnknownTable, was_interrupted
 
 Told = pytest.CaptureFixture[str]
@@ -34,6 +34,12 @@ def test_one_of_several_statements_is_named() -> None:
     assert problem.message == "statement 2 of 3 (line 14): unexpected word"
     assert problem.as_json()["statement"] == 2
     assert problem.exit_code == 2
+
+
+def test_failed_refreshes_are_counted_and_named() -> None:
+    problem = problem_of(RefreshesFailed({"a": "no [X]", "b": "never [Y]"}, of=5))
+    assert (problem.message, problem.detail) == ("refreshes failed: 2 of 5", "a: no [X]; b: never [Y]")
+    assert (problem.code, problem.hint, problem.exit_code) == ("REFRESH_FAILED", "trickle why a", 3)
 
 
 def test_a_defect_is_one_line_and_a_way_to_learn_more(capsys: Told, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,10 +60,11 @@ def test_the_index_links_every_page() -> None:
 
 
 def test_the_page_of_the_command_line_names_every_command() -> None:
+    from trickle.cli.command import paths
     from trickle.cli.main import COMMANDS
 
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    assert [command.__name__ for command in COMMANDS if f"`trickle {command.__name__}" not in text] == []
+    assert [path for path in paths(COMMANDS) if f"`trickle {path}" not in text] == []
 
 
 def test_the_sql_reference_names_every_procedure_and_system_view() -> None:

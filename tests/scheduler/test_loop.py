@@ -13,7 +13,7 @@ import pytest
 from deltalake import write_deltalake
 
 import trickle
-from tests.scenarios.story import ask, contents
+from tests.scenarios.story import contents
 from tests.scheduler.conftest import at_step
 from trickle.api import Trickle
 from trickle.apply.steps import Step
@@ -153,30 +153,3 @@ def test_a_drained_scheduler_goes_on_when_it_is_told(live: Trickle) -> None:
         assert contents(live, "n") == [(0,)]
         resume_all(live.warehouse)
         wait_for(lambda: contents(live, "n") == [(1,)])
-
-
-def test_a_reader_never_sees_half_a_unit(live: Trickle) -> None:
-    live.sql("CREATE TABLE orders (id BIGINT)")
-    live.create_stream_table("left_way", "SELECT COUNT(*) AS n FROM orders", schedule="1s")
-    live.create_stream_table("right_way", "SELECT SUM(1) AS n FROM orders", schedule="1s")
-    live.create_stream_table("top", "SELECT l.n AS l, r.n AS r FROM left_way l CROSS JOIN right_way r", schedule="1s")
-    seen = set()
-    done = threading.Event()
-
-    def read() -> None:
-        while not done.is_set():
-            (row,) = ask(live, "SELECT l.n, r.n, t.l, t.r FROM left_way l CROSS JOIN right_way r CROSS JOIN top t")
-            seen.add(row)
-
-    reader = threading.Thread(target=read)
-    with keeping(live):
-        live.sql("INSERT INTO orders VALUES (0)")
-        wait_for(lambda: contents(live, "top") == [(1, 1)])
-        reader.start()
-        for number in range(4):
-            live.sql(f"INSERT INTO orders VALUES ({number})")
-            wait_for(lambda number=number: contents(live, "top") == [(number + 2, number + 2)])  # type: ignore[misc]  # ditto
-        done.set()
-        reader.join()
-    assert len(seen) > 1
-    assert all(len(set(row)) == 1 for row in seen), seen

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 import pytest
 
-from tests.scenarios.story import contents
+from tests.scenarios.story import ask, contents
 from tests.scheduler.conftest import at_step
 from trickle.api import Trickle
 from trickle.apply.steps import Step
@@ -256,13 +256,13 @@ def test_what_takes_too_long_is_stretched_and_said(shop: Trickle, later: Later) 
     shop.alter_stream_table("report", schedule="1h")
     order(shop, 3)
     later(1)
-    with at_step(Step.STARTED, lambda: time.sleep(1.1)):
+    with at_step(Step.STARTED, lambda: later(1.1)):
         tick(shop.warehouse)
     assert [row.event for row in shop.alerts()] == ["scheduler_falling_behind"]
     order(shop, 4)
-    later(1)
+    later(1.5)
     assert tick(shop.warehouse) == [], "twice the schedule from now on"
-    later(1)
+    later(0.5)
     assert actions(tick(shop.warehouse)).keys() == {"totals"}
 
 
@@ -283,3 +283,30 @@ def test_now_stands_for_the_time_of_the_tick(shop: Trickle, later: Later) -> Non
     row = next(row for row in shop.status() if row.name == "totals")
     assert row.data_timestamp is not None
     assert abs(row.data_timestamp - soon) < timedelta(seconds=1)
+
+
+def test_a_reader_never_sees_half_a_unit(t: Trickle, later: Later) -> None:
+    t.sql("CREATE TABLE orders (id BIGINT)")
+    stream(t, "left_way", "SELECT COUNT(*) AS n FROM orders")
+    stream(t, "right_way", "SELECT COUNT(id) AS n FROM orders")
+    stream(t, "top", "SELECT l.n AS l, r.n AS r FROM left_way l CROSS JOIN right_way r")
+    seen: set[tuple[int, ...]] = set()
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            (row,) = ask(t, "SELECT l.n, r.n, t.l, t.r FROM left_way l CROSS JOIN right_way r CROSS JOIN top t")
+            seen.add(row)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for number in range(4):
+            t.sql(f"INSERT INTO orders VALUES ({number})")
+            later(5)
+            assert actions(tick(t.warehouse)).keys() == {"left_way", "right_way", "top"}
+    finally:
+        done.set()
+        reader.join()
+    assert len(seen) > 1
+    assert all(len(set(row)) == 1 for row in seen), seen

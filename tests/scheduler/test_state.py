@@ -17,6 +17,7 @@ from sqlalchemy import event
 
 import trickle
 from bench.resting import add_resting
+from tests.postgres import Postgres
 from trickle.catalog import preferences, relations
 from trickle.scheduler.run import tick
 from trickle.scheduler.state import Memory, load_state
@@ -111,3 +112,12 @@ def test_a_source_that_is_gone_does_not_hide_the_others(t: trickle.Trickle, cloc
     assert known["source_1"] in state.cut
     assert state.is_stale(known["resting_0"]), "the refresh says what is wrong"
     assert not state.is_stale(known["resting_1"])
+
+
+def test_the_same_on_postgresql(postgres: Postgres, tmp_path: Path, clock: FakeClock) -> None:
+    with postgres.database() as url, trickle.connect(tmp_path / "pg", catalog=url, clock=clock) as t:
+        add_resting(t, tables=20, sources=4)
+        clock.advance(timedelta(seconds=2))
+        assert tick(t.warehouse) == []
+        assert {row.last_refresh_at for row in t.status()} == {clock.now()}
+        assert not t.warehouse.engine.started

@@ -29,6 +29,7 @@ def test_a_commit_rings_within_moments(tmp_path: Path) -> None:
     watcher = Watcher(wake)
     watcher.watch([Location.of(tmp_path / "orders")])
     time.sleep(0.3)
+    wake.wait(0)
     started = time.perf_counter()
     write_deltalake(tmp_path / "orders", ROWS, mode="append")
     assert COMMIT in wake.wait(10)
@@ -45,6 +46,7 @@ def test_tables_can_be_watched_later_and_no_longer(tmp_path: Path) -> None:
     watcher.watch(places[:1])
     watcher.watch(places[1:])
     time.sleep(0.3)
+    assert wake.wait(0) == {COMMIT}, "what came before it began is looked for once"
     write_deltalake(places[0].uri, ROWS, mode="append")
     assert wake.wait(0.3) == set()
     write_deltalake(places[1].uri, ROWS, mode="append")
@@ -58,6 +60,7 @@ def test_files_that_are_no_commits_do_not_ring(tmp_path: Path) -> None:
     watcher = Watcher(wake)
     watcher.watch([Location.of(tmp_path / "orders")])
     time.sleep(0.3)
+    wake.wait(0)
     (tmp_path / "orders/_delta_log/.tmp").write_text("x")
     (tmp_path / "orders/part.parquet").write_text("x")
     assert wake.wait(0.3) == set()

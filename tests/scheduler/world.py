@@ -84,6 +84,7 @@ class World:
                 for table in tables.values()
             },
             blown={ids[name]: _blown(ids[name], name) for name in blown},
+            fused=frozenset(ids[name] for name in blown),
             running={},
             factors={ids[name]: factor for name, factor in (factors or {}).items()},
             since={ids[name]: START + timedelta(seconds=at) for name, at in (rested or {}).items()},
@@ -130,6 +131,7 @@ class World:
             ),
             dag=dag,
             gated={ids[n]: SourceGate(ids[n], TableName.of([n]), True, START, None, "etl", None) for n in gated},
+            watermark_groups=(),
             places={},
             schedules=effective_schedules(
                 {ids[n]: Scheduled(self.schedules.get(n, "5s"), self._tier(n)) for n in self.reads},

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from trickle.api import Trickle
 from trickle.cli.failures import DEBUG_VARIABLE
-from trickle.history.sinks import deliver, sinks_of
+from trickle.history.sinks import LogSink, deliver, sinks_of
 from trickle.refresh.outcome import RefreshResult
 from trickle.scheduler.carrying import FAILED
 from trickle.scheduler.loop import Progress, run
@@ -35,7 +35,9 @@ def one_tick(t: Trickle) -> list[RefreshResult]:
         results = t.tick()
         with t.warehouse.catalog.read() as tx:
             settings = t.warehouse.settings(tx)
-        deliver(t.warehouse, sinks_of(t.warehouse, settings))
+        # The log is that of the daemon: here it would be read as part of the answer.
+        sinks = [sink for sink in sinks_of(t.warehouse, settings) if not isinstance(sink, LogSink)]
+        deliver(t.warehouse, sinks)
     return results
 
 

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import logging
 import random
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -50,6 +49,7 @@ class Run:
     results: list[RefreshResult] = field(default_factory=list)
     _waiting: list[Planned] = field(init=False)
     _open: set[str] = field(default_factory=set)
+    _took: dict[str, timedelta] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._waiting = list(self.plan.units)
@@ -96,7 +96,6 @@ class Run:
             return self._taken_elsewhere(unit)
         schemas = frozenset(self.plan.state.tables[m].name.schema_key for m in unit.members)
         place = Place(rank, len(self.ended) + len(self._open), schemas)
-        started = time.monotonic()
         self._open.add(unit.key)
         self.crew.put(
             Task(
@@ -104,7 +103,7 @@ class Run:
                 _names(self.plan.state, unit),
                 place,
                 work=lambda: self._carry_out(unit, go, job),
-                done=lambda result: self._take_in(unit, job, result, time.monotonic() - started),
+                done=lambda result: self._take_in(unit, job, result),
                 drop=lambda: self._drop(unit, job),
             )
         )
@@ -130,21 +129,32 @@ class Run:
         )
         names = [state.tables[member].name for member in go.members]
         retries = state.definitions.settings.refresh_retries
-        attempt = 0
-        with in_pool(self.warehouse.engine, unit.key):
-            while True:
-                attempt += 1
-                try:
-                    return refresh(self.warehouse, names, initiated_by=Initiator.SCHEDULER, tick=tick)
-                except TransientError as error:
-                    stop = isinstance(error, LeaseLost) or attempt > retries or self.crew.stopping.is_set()
-                    if stop or self.leader.lost:
-                        raise
-                    delay = retry_delay(attempt, random.random())  # noqa: S311 - spreads retries, protects nothing
-                    log.info("event=retry unit=%s attempt=%s error=%r", _names(state, unit), attempt, error.message)
-                    self.crew.stopping.wait(delay.total_seconds())
+        began = self.warehouse.clock.now()
+        try:
+            with in_pool(self.warehouse.engine, unit.key):
+                return self._tried(
+                    unit, retries, lambda: refresh(self.warehouse, names, initiated_by=Initiator.SCHEDULER, tick=tick)
+                )
+        finally:
+            self._took[unit.key] = self.warehouse.clock.now() - began
 
-    def _take_in(self, unit: Unit[int], job: int, result: Result, seconds: float) -> None:
+    def _tried(self, unit: Unit[int], retries: int, work: Callable[[], list[RefreshResult]]) -> list[RefreshResult]:
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                return work()
+            except TransientError as error:
+                stop = isinstance(error, LeaseLost) or attempt > retries or self.crew.stopping.is_set()
+                if stop or self.leader.lost:
+                    raise
+                delay = retry_delay(attempt, random.random())  # noqa: S311 - spreads retries, protects nothing
+                log.info(
+                    "event=retry unit=%s attempt=%s error=%r", _names(self.plan.state, unit), attempt, error.message
+                )
+                self.crew.stopping.wait(delay.total_seconds())
+
+    def _take_in(self, unit: Unit[int], job: int, result: Result) -> None:
         """Back in the tick's own thread: what became of a unit."""
         self._open.discard(unit.key)
         state = self.plan.state
@@ -155,7 +165,7 @@ class Run:
             self.ended[unit.key] = _ended(self.plan, unit, result)
             end_job(self.warehouse, job, JobStatus.SUCCEEDED, actions=[one.action for one in result])
             if any(one.action != Action.SKIP for one in result):
-                self._pace(unit, timedelta(seconds=seconds))
+                self._pace(unit, self._took[unit.key])
             for one in result:
                 log.info(
                     "event=refreshed table=%s action=%s inserted=%s deleted=%s ms=%.0f reason=%r",

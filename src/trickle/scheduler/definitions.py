@@ -6,14 +6,14 @@ none of this again; when one stream table was added, changed or dropped, the gra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from sqlalchemy.orm import Session
 
-from trickle.catalog import groups, scheduling, source_gates, streams
-from trickle.catalog.records import Kind, Relation, SourceGate
+from trickle.catalog import groups, scheduling, source_gates, streams, watermarks
+from trickle.catalog.records import Kind, Relation, SourceGate, WatermarkGroupRecord
 from trickle.dag.dag import Dag, build
 from trickle.dag.streams import Group, Stream
 from trickle.lake.location import Location
@@ -36,6 +36,7 @@ class Definitions:
     dag: Dag[int]
     gated: Mapping[int, SourceGate]
     """Sources that are being loaded."""
+    watermark_groups: Sequence[WatermarkGroupRecord]
     places: Mapping[int, Location]
     """Where the base tables lie that stream tables read."""
     schedules: Mapping[int, Effective]
@@ -74,6 +75,7 @@ def load_definitions(warehouse: Warehouse, tx: Session, number: int, before: Def
         lineage=lineage,
         dag=dag,
         gated={gate.source_id: gate for gate in source_gates.listing(tx) if gate.gated},
+        watermark_groups=watermarks.groups(tx),
         places={relation.id: warehouse.location_of(relation) for relation in base},
         schedules=effective_schedules(
             {t.id: Scheduled(t.schedule, str(t.options.get("tier", "hot"))) for t in tables.values()},

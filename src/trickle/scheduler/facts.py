@@ -1,7 +1,7 @@
 """The facts that a tick knows without asking anybody, for the gates of one stream table: pure.
 
-What is dear to find out (how much a fuse has to judge, how watermarks stand) is left to the refresh itself, which asks
-all gates again; a fuse that is blown is known.
+What is dear to find out (how much a fuse has to judge) is left to the refresh itself, which asks all gates again; a
+fuse that is blown is known.
 """
 
 from __future__ import annotations
@@ -136,7 +136,11 @@ class TickFacts:
 
     @property
     def watermark_groups(self) -> Sequence[WatermarkGroup]:
-        return []
+        base = self.state.definitions.dag.base_sources(self.table.id)
+        mode = self.table.options.get("fuse", self.state.definitions.settings.fuse_default)
+        if mode != "none" or not self.state.fused.isdisjoint(base):
+            return []  # The fuse comes first, and is the refresh's to ask.
+        return [group for sources, group in self.state.watermarked if not sources.isdisjoint(base)]
 
     @property
     def paths(self) -> Sequence[Path]:

@@ -166,9 +166,11 @@ class Loop:
                 next_tick = min(next_tick, began + (1 + _SHARE) * cost)
 
     def _begin(self, scheduler: Scheduler, watcher: Watcher) -> Plan | None:
+        before = self._memory.definitions
         made = scheduler.begin(self.warehouse.clock.now(), rested=True, settle=_SETTLE_SECONDS)
-        if self._memory.definitions is not None:
-            watcher.watch(self._memory.definitions.places.values())
+        now = self._memory.definitions
+        if now is not None and (now is not before or not watcher.has_begun):
+            watcher.watch(now.places.values())
         return made
 
     def _until_due(self, made: Plan | None) -> float:

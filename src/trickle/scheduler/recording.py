@@ -24,7 +24,8 @@ def mark_fresh(warehouse: Warehouse, memory: Memory, state: State, tables: Colle
     for table in tables:
         last = state.tables[table].last_refresh_at
         if last is not None:
-            memory.computed[table] = (state.now, state.since.get(table, last))
+            marked, computed = memory.computed.get(table, (None, last))
+            memory.computed[table] = (state.now, computed if marked == last else last)
 
 
 def record_held(warehouse: Warehouse, memory: Memory, state: State, verdicts: Mapping[int, Verdict]) -> None:

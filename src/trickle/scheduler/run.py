@@ -66,7 +66,11 @@ class Scheduler:
         """Take in what has ended, decide what follows from it, and give idle workers something to do."""
         self.crew.collect(None if wait and self.crew.running else 0)
         for run in self.runs:
-            run.advance()
+            try:
+                run.advance()
+            except BaseException:
+                run.give_up_waiting()  # What it had not decided about, the next tick does.
+                raise
         if self.crew.waiting or self.runs:
             self._start()
         for run in [run for run in self.runs if run.is_done]:
@@ -97,10 +101,12 @@ class Scheduler:
     def close(self) -> None:
         """End what has begun, and nothing more."""
         self.crew.stopping.set()
-        self.end_early()
-        while self.crew.running:
-            self.step(wait=True)
-        self.crew.close()
+        try:
+            self.end_early()
+            while self.crew.running:
+                self.step(wait=True)
+        finally:
+            self.crew.close()
 
 
 def tick(warehouse: Warehouse, now: datetime | None = None) -> list[RefreshResult]:

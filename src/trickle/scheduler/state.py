@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +19,7 @@ from functools import cached_property
 from trickle.catalog import fuses, history, scheduling, streams
 from trickle.catalog.records import Fuse, FuseState, RefreshRecord, Relation, Schedulable, SchedulerState
 from trickle.errors import TrickleError
+from trickle.gates.facts import WatermarkGroup
 from trickle.history.failures import is_abandoned
 from trickle.lake.log import commit_path
 from trickle.refresh.board import Board
@@ -66,6 +67,13 @@ class Memory:
     unfilled: dict[int, float] = field(default_factory=dict)
     """When a stream table to be filled or rebuilt was first seen."""
 
+    def keep(self, definitions: Definitions) -> None:
+        """Take new definitions, and forget what is about stream tables that are gone."""
+        self.definitions = definitions
+        for kept in (self.factors, self.computed, self.said):
+            for gone in kept.keys() - definitions.dag.streams.keys():
+                del kept[gone]
+
 
 @dataclass(frozen=True)
 class State:
@@ -82,12 +90,16 @@ class State:
     moved: Mapping[int, frozenset[int]]
     """The sources of each stream table that do not stand where it read them."""
     blown: Mapping[int, Fuse]
+    fused: frozenset[int]
+    """Relations whose fuse has a state or a rating of its own."""
     running: Mapping[int, RefreshRecord]
     """Refreshes under way, in this process or in others."""
     factors: Mapping[int, float]
     since: Mapping[int, datetime]
     """When stream tables were last computed, where they have rested since."""
     board: TickBoard
+    watermarked: Sequence[tuple[frozenset[int], WatermarkGroup]] = ()
+    """The watermark groups that wait until they are aligned, with their sources."""
     left_alone: frozenset[int] = frozenset()
     """Stream tables that others are about to fill."""
 
@@ -110,9 +122,10 @@ def load_state(
         told = scheduling.state(tx)
         known = memory.definitions
         if known is None or known.number != told.ddl_number:
-            memory.definitions = known = load_definitions(warehouse, tx, told.ddl_number, known)
+            known = load_definitions(warehouse, tx, told.ddl_number, known)
+            memory.keep(known)
         tables = {table.id: table for table in streams.schedulable(tx) if table.id in known.dag.streams}
-        blown = {fuse.relation_id: fuse for fuse in fuses.listing(tx, state=FuseState.BLOWN)}
+        found = fuses.listing(tx)
         running = {r.relation_id: r for r in history.running(tx) if not is_abandoned(warehouse, r)}
     board = TickBoard(warehouse, known)
     cut = _look(known, memory, tables.values())
@@ -125,13 +138,24 @@ def load_state(
         cut=cut,
         here=here,
         moved=_moved(known, tables, here, cut, board.caps),
-        blown=blown,
+        blown={fuse.relation_id: fuse for fuse in found if fuse.state is FuseState.BLOWN},
+        fused=frozenset(fuse.relation_id for fuse in found),
         running=running,
         factors=dict(memory.factors),
         since=_rested(memory, tables) if rested else {},
         board=board,
+        watermarked=_watermarked(known, board),
         left_alone=_settling(memory, tables, settle),
     )
+
+
+def _watermarked(known: Definitions, board: TickBoard) -> list[tuple[frozenset[int], WatermarkGroup]]:
+    return [
+        (frozenset(declared.source_ids), group)
+        for declared in known.watermark_groups
+        for group in board.watermark_groups(set(declared.source_ids))
+        if group.name == declared.name and group.mode == "gate"
+    ]
 
 
 def _settling(memory: Memory, tables: Mapping[int, Schedulable], seconds: float) -> frozenset[int]:

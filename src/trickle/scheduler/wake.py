@@ -11,7 +11,6 @@ import logging
 import queue
 import re
 import threading
-import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from watchfiles import Change, watch
 from trickle.lake.location import Location
 from trickle.lake.log import LOG_FOLDER
 
-COMMIT, ENDED, STOP, TOLD = "commit", "ended", "stop", "told"
+COMMIT, ENDED, STOP = "commit", "ended", "stop"
 DEBOUNCE_MS = 10
 
 _COMMIT_NAME = re.compile(r"\d{20}\.json\Z")
@@ -58,24 +57,25 @@ class Watcher:
         self._watched: frozenset[str] = frozenset()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self.has_begun = False
 
     def watch(self, places: Iterable[Location]) -> None:
         """Watch these tables from now on; nothing happens when they are the same as before."""
-        folders = frozenset(str(Path(place.uri, LOG_FOLDER)) for place in places if place.is_local)
-        wanted = (
-            frozenset(folder for folder in folders if Path(folder).is_dir()) if folders != self._watched else folders
-        )
-        if wanted == self._watched and (self._thread is None or self._thread.is_alive()):
+        folders = [Path(place.uri, LOG_FOLDER) for place in places if place.is_local]
+        wanted = frozenset(str(folder) for folder in folders if folder.is_dir())
+        self.has_begun = True
+        if wanted == self._watched:
             return
         self.close()
         self._watched = wanted
-        if not wanted:
-            return
-        self._stop = threading.Event()
-        self._thread = threading.Thread(
-            target=self._look, args=(sorted(wanted), self._stop), name="trickle-watcher", daemon=True
-        )
-        self._thread.start()
+        if wanted:
+            self._stop = threading.Event()
+            self._thread = threading.Thread(
+                target=self._look, args=(sorted(wanted), self._stop), name="trickle-watcher", daemon=True
+            )
+            self._thread.start()
+            # What was committed before it began to watch is found by looking once more.
+            self._wake.ring(COMMIT)
 
     def close(self) -> None:
         """Watch nothing any more."""
@@ -83,6 +83,7 @@ class Watcher:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
+        self._watched = frozenset()
 
     def _look(self, folders: list[str], stop: threading.Event) -> None:
         try:
@@ -100,7 +101,6 @@ class Watcher:
         except (OSError, RuntimeError) as error:
             # A folder that is gone, or more folders than the system watches: looking from time to time remains.
             log.warning("event=not_watching folders=%s error=%r", len(folders), str(error))
-            time.sleep(_LOOK_MS / 1000)
 
 
 def _is_commit(_: Change, path: str) -> bool:

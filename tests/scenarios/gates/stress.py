@@ -82,6 +82,7 @@ class Stress:
     reads: dict[str, set[str]] = field(default_factory=dict)
     queries: dict[str, str] = field(default_factory=dict)
     schedules: dict[str, str] = field(default_factory=dict)
+    tiers: dict[str, str] = field(default_factory=dict)
     units: list[list[str]] = field(default_factory=list)
     groups: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
     """Watermark groups: mode and sources."""
@@ -118,8 +119,12 @@ class Stress:
         chance = self.chance
         made = list(self.reads)
         x, y = (chance.choice(made) if made and chance.random() < 0.5 else chance.choice(BASES) for _ in range(2))
-        template = FRAGILE if chance.random() < 0.2 else chance.choice(QUERIES)
-        options: dict[str, Any] = {"tier": chance.choice(["hot", "hot", "hot", "warm"])}
+        template = chance.choice(QUERIES)
+        if chance.random() < 0.2:
+            # Over a base table: what is wrong with its rows can be repaired there.
+            template, x = FRAGILE, chance.choice(BASES)
+        self.tiers[name] = chance.choice(["hot", "hot", "hot", "warm"])
+        options: dict[str, Any] = {"tier": self.tiers[name]}
         if chance.random() < 0.3:
             options |= {"fuse": "fixed", "fuse_ceiling": CEILING}
         if chance.random() < 0.15:
@@ -132,7 +137,7 @@ class Stress:
         self.t.create_stream_table(name, self.queries[name], schedule=schedule, refresh_mode=mode, **options)
 
     def _rows(self, count: int) -> str:
-        zero = 0 if self.chance.random() < 0.1 and self.at else 1
+        zero = 0 if self.chance.random() < 0.3 and self.at else 1
         return ", ".join(f"({self.chance.randint(0, 5)}, {self.chance.randint(zero, 9)})" for _ in range(count))
 
     # The story
@@ -152,11 +157,10 @@ class Stress:
 
     def _happens(self) -> Step | None:
         chance = self.chance
-        if chance.random() < 0.12:
+        if chance.random() < 0.25:
             self._change()
-        if chance.random() < 0.04:
-            self._gate()
-        if chance.random() < 0.15:
+        self._gates()
+        if chance.random() < 0.3:
             self._advance()
         if chance.random() < 0.02:
             self._suspend()
@@ -186,17 +190,17 @@ class Stress:
             # Many rows come, and as many go: the table stays as small as it was.
             self.t.sql(f"DELETE FROM {base} WHERE v > 2; INSERT INTO {base} VALUES {self._rows(CEILING)}")
 
-    def _gate(self) -> None:
-        base = self.chance.choice(BASES)
-        if any(row.gated and row.source == base for row in self.t.source_gates()):
-            self.t.ungate_source(base)
-        else:
-            self.t.gate_source(base)
+    def _gates(self) -> None:
+        for row in self.t.source_gates():
+            if row.gated and self.chance.random() < 0.25:
+                self.t.ungate_source(row.source)
+        if self.chance.random() < 0.03:
+            self.t.gate_source(self.chance.choice(BASES))
 
     def _advance(self) -> None:
         for _, sources in self.groups.values():
             for source in sources:
-                if self.chance.random() < 0.7 or not self.at:
+                if self.chance.random() < 0.85 or not self.at:
                     self.t.advance_watermark(source, self.clock.now())
 
     def _suspend(self) -> None:
@@ -305,16 +309,14 @@ class Stress:
             self.counts["compared"] += 1
 
     def _is_due(self, name: str, before: Look) -> bool:
-        table = before.tables[name]
-        factor = 2 if table.options.get("tier") == "warm" else 1
-        return table.last_refresh_at is None or self.clock.now() - table.last_refresh_at >= factor * self._interval(
-            name
-        )
+        last = before.tables[name].last_refresh_at
+        return last is None or self.clock.now() - last >= self._interval(name)
 
     def _interval(self, name: str) -> timedelta:
-        own = parse_duration(self.schedules[name])
+        """A calculated table is as often as the most frequent that reads it; tiers multiply on the way."""
         readers = [reader for reader, sources in self.reads.items() if name in sources]
-        return own or min((self._interval(reader) for reader in readers), default=MINUTE)
+        own = parse_duration(self.schedules[name]) or min(map(self._interval, readers), default=MINUTE)
+        return own * (2 if self.tiers[name] == "warm" else 1)
 
     def _is_held_back(self, source: str) -> bool:
         return any(mode == "hold_back" and source in sources for mode, sources in self.groups.values())
