@@ -12,6 +12,7 @@ import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from shop_data import LOADED, STREAM_TABLES, batches, empty, fill, load_again
@@ -21,7 +22,7 @@ import trickle
 from trickle.testing import check
 
 OPENING = datetime(2026, 3, 2, 8, tzinfo=UTC)
-FUSE = {"fuse": "adaptive", "fuse_window_size": 3}
+FUSE: dict[str, Any] = {"fuse": "adaptive", "fuse_window_size": 3}
 """A baseline of three refreshes is enough for a demo."""
 
 
