@@ -212,6 +212,8 @@ def _fits(value: object, hint: Any) -> bool:
     if isinstance(hint, UnionType):
         return any(_fits(value, option) for option in get_args(hint))
     wanted = get_origin(hint) or hint
+    if wanted is float:
+        return type(value) in (int, float)
     return type(value) is wanted if wanted in (bool, int, str, type(None)) else isinstance(value, wanted)
 
 

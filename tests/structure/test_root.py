@@ -28,7 +28,22 @@ ALLOWED = {
     "src",
     "tests",
 }
-TARGETS = ("help", "demo", "test", "check", "bench", "tpch", "fuzz", "mutate", "docs", "build", "lock", "clean")
+TARGETS = (
+    "help",
+    "demo",
+    "test",
+    "check",
+    "bench",
+    "tpch",
+    "fuzz",
+    "mutate",
+    "soak",
+    "stress",
+    "docs",
+    "build",
+    "lock",
+    "clean",
+)
 
 
 def test_no_scratch_files_lie_in_the_root() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.orm import Session
 
 from trickle.catalog.models import RefreshRow
@@ -150,6 +150,16 @@ def recent(tx: Session, relation_id: int | None = None, limit: int = 100) -> lis
     if relation_id is not None:
         statement = statement.where(RefreshRow.relation_id == relation_id)
     return [_record(row) for row in tx.execute(statement).scalars()]
+
+
+def last_skips(tx: Session) -> dict[int, tuple[datetime, str]]:
+    """The stream tables whose last row of history says that a gate held them back: when, and why."""
+    newest = select(func.max(RefreshRow.id)).group_by(RefreshRow.relation_id).scalar_subquery()
+    statement = select(RefreshRow.relation_id, RefreshRow.ended_at, RefreshRow.reason, RefreshRow.details).where(
+        RefreshRow.id.in_(newest), RefreshRow.action == Action.SKIP
+    )
+    found = tx.execute(statement)
+    return {table: (at, reason or "") for table, at, reason, details in found if at is not None and "gate" in details}
 
 
 def running(tx: Session, relation_id: int | None = None) -> list[RefreshRecord]:

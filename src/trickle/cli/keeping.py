@@ -10,7 +10,6 @@ from contextlib import contextmanager
 
 from trickle.api import Trickle
 from trickle.cli.failures import DEBUG_VARIABLE
-from trickle.history.sinks import LogSink, deliver, sinks_of
 from trickle.refresh.outcome import RefreshResult
 from trickle.scheduler.carrying import FAILED
 from trickle.scheduler.loop import Progress, run
@@ -29,16 +28,10 @@ def keep(warehouse: Warehouse, *, quiet: bool) -> None:
 
 
 def one_tick(t: Trickle) -> list[RefreshResult]:
-    """One tick, and the alerts that it gave rise to."""
+    """One tick."""
     # What failed is among the results; a trace is for those who ask for it.
     with _logging(logging.ERROR if os.environ.get(DEBUG_VARIABLE) else _SILENT):
-        results = t.tick()
-        with t.warehouse.catalog.read() as tx:
-            settings = t.warehouse.settings(tx)
-        # The log is that of the daemon: here it would be read as part of the answer.
-        sinks = [sink for sink in sinks_of(t.warehouse, settings) if not isinstance(sink, LogSink)]
-        deliver(t.warehouse, sinks)
-    return results
+        return t.tick()
 
 
 @contextmanager

@@ -78,6 +78,8 @@ def settings(master: str) -> dict[str, str]:
     values = {
         "spark.app.name": "trickle",
         "spark.master": master,
+        # Units that are refreshed side by side share the cores instead of queueing (scheduler/pools.py).
+        "spark.scheduler.mode": "FAIR",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_log_settings()}",
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.caseSensitive": "false",

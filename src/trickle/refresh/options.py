@@ -20,8 +20,8 @@ def check_mode(value: object) -> RefreshMode:
     if mode is RefreshMode.IMMEDIATE:
         raise UnsupportedError(
             f"refresh mode {mode.value} is not there yet",
-            detail="this version refreshes when asked to; IMMEDIATE would promise more",
-            hint="use refresh_mode = 'AUTO' and refresh after each change",
+            detail="this version refreshes by schedule and when asked to; IMMEDIATE would promise more",
+            hint="use refresh_mode = 'AUTO' with a schedule of 1s: the scheduler wakes at every commit",
         )
     return mode
 

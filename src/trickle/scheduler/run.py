@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from weakref import WeakKeyDictionary
 
 from trickle.catalog import leases, scheduling
 from trickle.catalog.store import Catalog
-from trickle.errors import ConcurrentModification
+from trickle.errors import ConcurrentModification, TrickleError
+from trickle.history.sinks import LogSink, deliver, sinks_of
 from trickle.refresh.outcome import RefreshResult
 from trickle.scheduler.carrying import Run
 from trickle.scheduler.crew import Crew
@@ -129,7 +131,19 @@ def tick(warehouse: Warehouse, now: datetime | None = None) -> list[RefreshResul
                 scheduler.step(wait=True)
         finally:
             scheduler.close()
+    _tell(warehouse)
     return scheduler.results
+
+
+def _tell(warehouse: Warehouse) -> None:
+    """Hand alerts to the sinks, as the daemon does; what cannot be told now is told by the next tick.
+
+    Not to the log, which is that of the daemon: whoever calls has the alerts at hand.
+    """
+    with suppress(TrickleError):
+        with warehouse.catalog.read() as tx:
+            settings = warehouse.settings(tx)
+        deliver(warehouse, [sink for sink in sinks_of(warehouse, settings) if not isinstance(sink, LogSink)])
 
 
 def _another_leads(warehouse: Warehouse) -> ConcurrentModification:

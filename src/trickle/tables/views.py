@@ -7,13 +7,9 @@ from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
-
 from trickle.catalog import alerts as catalog_alerts
 from trickle.catalog import fuses, history, relations, streams
-from trickle.catalog.models import RefreshRow
-from trickle.catalog.records import Action, FuseState, StreamTable
+from trickle.catalog.records import FuseState, StreamTable
 from trickle.settings import describe, spell
 from trickle.warehouse import Warehouse
 
@@ -132,7 +128,7 @@ def stream_tables(warehouse: Warehouse) -> list[StreamTableRow]:
     with warehouse.catalog.read() as tx:
         found = streams.listing(tx)
         blown = {fuse.relation_id for fuse in fuses.listing(tx, state=FuseState.BLOWN)}
-        last = _last_skips(tx)
+        last = history.last_skips(tx)
         default_fuse = warehouse.settings(tx).fuse_default
     return [
         StreamTableRow(
@@ -170,16 +166,6 @@ def _held_back(stream: StreamTable, skipped: tuple[datetime, str] | None) -> str
     at, reason = skipped
     # What waited may have gone away by itself: then the table was found to be fresh since, without a history row.
     return None if stream.last_refresh_at is not None and stream.last_refresh_at > at else reason
-
-
-def _last_skips(tx: Session) -> dict[int, tuple[datetime, str]]:
-    """The stream tables whose last row of history says that a gate held them back: when, and why."""
-    newest = select(func.max(RefreshRow.id)).group_by(RefreshRow.relation_id).scalar_subquery()
-    statement = select(RefreshRow.relation_id, RefreshRow.ended_at, RefreshRow.reason, RefreshRow.details).where(
-        RefreshRow.id.in_(newest), RefreshRow.action == Action.SKIP
-    )
-    found = tx.execute(statement)
-    return {table: (at, reason or "") for table, at, reason, details in found if at is not None and "gate" in details}
 
 
 def dependencies(warehouse: Warehouse) -> list[DependencyRow]:

@@ -30,7 +30,9 @@ def refresh(
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Stream tables.", autocompletion=stream_table)
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All that are not suspended.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Compute also where no source has changed.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Compute also where no source has changed, and pass gates.")
+    ] = False,
 ) -> None:
     """Bring stream tables to the present, each after those it reads."""
     from trickle.cli.refreshing import refresh_in_order  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
