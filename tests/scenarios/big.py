@@ -21,5 +21,6 @@ def read_all_as_big(patch: pytest.MonkeyPatch) -> None:
     """Every table is read by Spark, and by ranges of keys."""
     patch.setattr(faces, "MOST_AT_HAND", -1)
     patch.setattr(tuning, "LIGHT_ROWS", 0)
+    patch.setattr(tuning, "ALONE_ROWS", 0)
     patch.setattr(narrowing, "BIG_ROWS", 0)
     patch.setattr(narrowing, "HOLD_ROWS", 0)

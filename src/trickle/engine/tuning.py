@@ -14,8 +14,9 @@ from typing import Literal
 
 from pyspark.sql import SparkSession
 
-Load = Literal["any", "change", "small", "light"]
-"""From the heaviest: anything; a plan of changes; one with few rows to come out; one with few rows to read as well."""
+Load = Literal["any", "change", "small", "alone", "light"]
+"""From the heaviest: anything; a plan of changes; one with few rows to come out; one that a single task does best; one
+with few rows to read as well."""
 
 _CHANGE: Mapping[str, str] = {
     # Over a table of twenty columns the optimiser would take minutes to derive what nobody asked for.
@@ -29,22 +30,48 @@ _SMALL: Mapping[str, str] = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
 }
-_LIGHT: Mapping[str, str] = {
+_RULES = "org.apache.spark.sql.catalyst.optimizer"
+_ALONE: Mapping[str, str] = {
     **_SMALL,
+    # Every broadcast is a job of its own, and one task needs none.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    # What Spark thinks is too large for one task it would shuffle, into one partition, for nothing.
+    "spark.sql.maxSinglePartitionBytes": str(1 << 62),
+    # These move a semi join below the mark that its input has one partition, where it would shuffle its input.
+    "spark.sql.optimizer.excludedRules": (
+        f"{_RULES}.PushDownLeftSemiAntiJoin,{_RULES}.PushLeftSemiLeftAntiThroughJoin"
+    ),
+}
+_LIGHT: Mapping[str, str] = {
+    **_ALONE,
     # Compiling a plan takes longer than interpreting it for some thousand rows.
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
 }
-_SETTINGS: Mapping[Load, Mapping[str, str]] = {"any": {}, "change": _CHANGE, "small": _SMALL, "light": _LIGHT}
-_HEAVIEST_FIRST: tuple[Load, ...] = ("any", "change", "small", "light")
+_SETTINGS: Mapping[Load, Mapping[str, str]] = {
+    "any": {},
+    "change": _CHANGE,
+    "small": _SMALL,
+    "alone": _ALONE,
+    "light": _LIGHT,
+}
+_HEAVIEST_FIRST: tuple[Load, ...] = ("any", "change", "small", "alone", "light")
 
 LIGHT_ROWS = 50_000
 """Rows up to which reading is light."""
+ALONE_ROWS = 1_000_000
+"""Rows up to which one task reads them in less time than several take to begin."""
 
 
 def is_light(counts: Iterable[int | None]) -> bool:
     """Whether so many rows are little to read; a number that nobody knows may be any."""
     return sum(LIGHT_ROWS if rows is None else rows for rows in counts) < LIGHT_ROWS
+
+
+def load_of(counts: Iterable[int | None]) -> Load:
+    """The load of a plan that reads so many rows, of which few come out."""
+    rows = sum(ALONE_ROWS if rows is None else rows for rows in counts)
+    return "light" if rows < LIGHT_ROWS else "alone" if rows < ALONE_ROWS else "small"
 
 
 class Tuning:

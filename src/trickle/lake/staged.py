@@ -15,6 +15,7 @@ from trickle.engine import Engine
 from trickle.engine.arrow import for_spark
 from trickle.lake.changerows import ChangeRows
 from trickle.lake.changes import consolidate
+from trickle.lake.few import MOST_ROWS, rows_at_hand
 from trickle.lake.local import net
 from trickle.lake.prepared import Prepared
 from trickle.lake.scan import pick, read_files
@@ -38,13 +39,27 @@ def next_snapshot(snapshot: Snapshot, prepared: Prepared) -> Snapshot:
 def staged_locally(engine: Engine, snapshot: Snapshot, prepared: Prepared, columns: Sequence[str]) -> pa.Table | None:
     """The change of a table by what was prepared, rows of weight +1 or -1 on the driver; None when it is not small."""
     if prepared.changes is None:
-        return None
+        return _written_anew(snapshot, prepared, columns)
     rows = ChangeRows(engine, snapshot.location, prepared.changes)
     if not rows.is_local:
         return None
     schema = pick(prepared.schema or snapshot.schema, columns)
     fields = [StructField(field.name, field.dataType) for field in schema.fields]
     return net(for_spark(rows.table([*schema.names, WEIGHT]), StructType([*fields, StructField(WEIGHT, LongType())])))
+
+
+def _written_anew(snapshot: Snapshot, prepared: Prepared, columns: Sequence[str]) -> pa.Table | None:
+    """The same where whole files come and go, and are small."""
+    schema = pick(prepared.schema or snapshot.schema, columns)
+    parts = []
+    for files, weight in ((prepared.adds, 1), (prepared.removes, -1)):
+        if files:
+            found = rows_at_hand(snapshot.location, files, schema, located=False, most=MOST_ROWS)
+            if found is None:
+                return None
+            weights = pa.array([weight] * found[0].num_rows, pa.int64())
+            parts.append(found[0].append_column(WEIGHT, weights))
+    return net(pa.concat_tables(parts)) if parts else None
 
 
 def staged_change(engine: Engine, snapshot: Snapshot, prepared: Prepared, columns: Sequence[str]) -> DataFrame:

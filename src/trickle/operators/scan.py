@@ -39,7 +39,8 @@ class Scan(Leaf):
     """A table. ``fields`` are pairs of the table's column and the name that it has in the tree.
 
     At the face ``change`` the weight is a column more; with ``located`` the place of every row is two columns more.
-    ``files`` are those that have to be read, where that was found out; None for all.
+    ``files`` are those that have to be read, where that was found out, and ``rows`` about how many rows of them; None
+    for all.
     """
 
     table: str
@@ -47,6 +48,7 @@ class Scan(Leaf):
     face: Face = Face.NEW
     located: bool = False
     files: tuple[str, ...] | None = None
+    rows: int | None = None
 
     def __post_init__(self) -> None:
         check_distinct(self.columns, f"scan of {self.table}")

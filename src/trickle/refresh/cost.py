@@ -2,23 +2,35 @@
 
 Two estimates are made from the latest refreshes of the same stream table:
 
-    in full      the median of what it took, scaled by how much the sources have grown
-    by changes   a line through (changed rows, time), which cannot fall
+    in full      the quickest of the latest, scaled by how much the sources have grown
+    by changes   the quickest of the latest that had about as many changed rows; where there are none, a line through
+                 (changed rows, time), which cannot fall
 
-Both are trusted only near what was seen: a line through changes of ten rows says nothing about a million. Until then,
-or beyond that, a fixed share of changed rows decides.
+The quickest, as what else happens on a machine, and plans that are run for the first time, can only make a refresh
+slower. Both are trusted only near what was seen: a line through changes of ten rows says nothing about a million. Until
+then, or beyond that, a fixed share of changed rows decides.
+
+What was slow once need not stay so. While full refreshes are chosen nothing is learned about the other way, so it is
+tried again, each time after twice as many full refreshes as before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
 REMEMBERED = 20
+_LATEST = 3
+"""Refreshes of which the quickest counts."""
+_ENOUGH_NEAR = 2
 _ENOUGH = 3
+"""Refreshes that a line needs."""
+_NEAR = 2.0
+"""How many times more or less rows are about as many."""
 _REACH = 4.0
 """How many times more rows than ever seen the line may be stretched to."""
+_HOPELESS = 3.0
+"""How many times slower than in full a refresh by changes must have been to be tried no more."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,9 @@ def estimate(samples: Sequence[Sample], changed_rows: int | None, source_rows: i
     full, changes = in_full(samples, source_rows), by_changes(samples, changed_rows)
     if full is not None and changes is not None:
         cheaper = full < changes
+        if cheaper and changes < _HOPELESS * full and _is_due(samples):
+            words = f"{changes:,.0f} ms by changes are expected and {full:,.0f} ms in full; tried again after a while"
+            return Estimate(False, "COST_MODEL", words, full, changes)
         words = f"{changes:,.0f} ms by changes and {full:,.0f} ms in full are expected"
         return Estimate(cheaper, "COST_MODEL", words, full, changes)
     ratio = changed_rows / max(source_rows, 1)
@@ -57,19 +72,37 @@ def estimate(samples: Sequence[Sample], changed_rows: int | None, source_rows: i
     return Estimate(over, "CHANGE_RATIO", words, full, changes)
 
 
+def _is_due(samples: Sequence[Sample]) -> bool:
+    """Whether it is time to try a refresh by changes again: after 4 full ones, then 8, 16, ..."""
+    tries = sum(sample.by_changes for sample in samples)
+    since = next((place for place, sample in enumerate(samples) if sample.by_changes), len(samples))
+    return bool(since >= 2**tries)
+
+
 def in_full(samples: Sequence[Sample], source_rows: int) -> float | None:
     """The expected milliseconds of a full refresh."""
-    known = [s for s in samples if not s.by_changes][:REMEMBERED]
+    known = [s for s in samples if not s.by_changes][:_LATEST]
     if not known:
         return None
-    return median(s.duration_ms * max(source_rows, 1) / max(s.source_rows, 1) for s in known)
+    return min(s.duration_ms * max(source_rows, 1) / max(s.source_rows, 1) for s in known)
 
 
 def by_changes(samples: Sequence[Sample], changed_rows: int) -> float | None:
     """The expected milliseconds of a refresh by changes; None beyond what the past tells."""
     known = [s for s in samples if s.by_changes][:REMEMBERED]
+    near = [s for s in known if _is_near(s.changed_rows, changed_rows)][:_LATEST]
+    if len(near) >= _ENOUGH_NEAR:
+        return min(s.duration_ms for s in near)
     if len(known) < _ENOUGH or changed_rows > _REACH * max(s.changed_rows for s in known):
         return None
+    return _on_line(known, changed_rows)
+
+
+def _is_near(seen: int, changed_rows: int) -> bool:
+    return max(seen, 1) <= _NEAR * max(changed_rows, 1) and max(changed_rows, 1) <= _NEAR * max(seen, 1)
+
+
+def _on_line(known: Sequence[Sample], changed_rows: int) -> float:
     rows = [float(s.changed_rows) for s in known]
     times = [s.duration_ms for s in known]
     middle, usual = sum(rows) / len(rows), sum(times) / len(times)

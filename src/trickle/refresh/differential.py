@@ -75,7 +75,8 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
     result = prune(plan.result, (), empty)
     if is_nothing(result):
         return None
-    rows, few = faces.run(result), faces.few(result)
+    rows, load = faces.planned(result)
+    few = faces.few(load)
     if plan.located:
         return replace_rows(faces.engine, snapshot, _located(rows, snapshot), few=few)
     return merge_rows(faces.engine, snapshot, conform(rows, snapshot.schema, beside=(WEIGHT,)), few=few)

@@ -16,7 +16,8 @@ from trickle.algebra.names import quote
 from trickle.algebra.weights import WEIGHT
 from trickle.delta.reach import given_by
 from trickle.engine import Engine, spark_errors
-from trickle.engine.tuning import Load, is_light
+from trickle.engine.tuning import Load, is_light, load_of
+from trickle.lake.datafile import DataFile
 from trickle.lake.few import Few, rows_at_hand
 from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot
@@ -63,37 +64,45 @@ class Faces:
     """Rounds after which a recursion is taken for endless."""
     files_read: int = 0
     _cached: ExitStack = field(default_factory=ExitStack)
-    _views: dict[tuple[str, tuple[str, ...], int], tuple[Held | Snapshot, str]] = field(default_factory=dict)
+    _views: dict[tuple[str, tuple[str, ...], bool, int], tuple[Held | Snapshot, str]] = field(default_factory=dict)
 
     def run(self, tree: Operator) -> DataFrame:
         """A tree as a DataFrame. Recursions in it are computed at once."""
+        return self.planned(tree)[0]
+
+    def planned(self, tree: Operator) -> tuple[DataFrame, Load]:
+        """A tree as a DataFrame, and how much it is to read."""
         final = resolved(self, with_moments(tree, self.moments), self.max_depth)
         final = self._narrowed(final) if self.is_small else final
         return self._run(final, again=final is tree)
 
     def _narrowed(self, tree: Operator) -> Operator:
         def held(part: Operator) -> Held:
-            return self.hold(self._run(part), self._load(part))
+            return self.hold(*self._run(part))
 
         less = Narrowing(self._snapshot, self._keys, held, self.steps).tree(tree)
         return without_empty(less, self.steps)
 
-    def _run(self, tree: Operator, *, again: bool = False) -> DataFrame:
+    def _run(self, tree: Operator, *, again: bool = False) -> tuple[DataFrame, Load]:
         leaves: dict[str, list[Scan | Step]] = {}
         for node in walk(tree):
             if isinstance(node, Scan | Step):
                 leaves.setdefault(_leaf_key(node), []).append(node)
-        views = {key: self._view(found) for key, found in leaves.items()}
-        return self.engine.sql(_texts.text(tree, _leaf_key, views, again=again))
+        load = self._load(tree)
+        # What only picks from rows at hand takes no task at all.
+        alone = load in ("alone", "light") and not all(map(_is_at_hand, walk(tree)))
+        views = {key: self._view(found, alone) for key, found in leaves.items()}
+        return self.engine.sql(_texts.text(tree, _leaf_key, views, again=again, alone=alone)), load
 
-    def _view(self, leaves: Sequence[Scan | Step]) -> str:
-        """The name under which Spark knows a leaf, with the columns that are wanted of it."""
+    def _view(self, leaves: Sequence[Scan | Step], alone: bool) -> str:
+        """The name under which Spark knows a leaf, with the columns that are wanted of it; ``alone`` for one task."""
         first, columns = leaves[0], tuple(_columns(leaves))
         source = self._source(first)
         # A name may come to stand for something else, and an identity too once what had it is gone: it is kept.
-        key = (_leaf_key(first), columns, id(source))
+        key = (_leaf_key(first), columns, alone, id(source))
         if key not in self._views:
-            view = self._cached.enter_context(self.engine.temp_view(self._frame(first, columns)))
+            frame = self._frame(first, columns)
+            view = self._cached.enter_context(self.engine.temp_view(frame.coalesce(1) if alone else frame))
             self._views[key] = (source, view)
         return self._views[key][1]
 
@@ -108,17 +117,22 @@ class Faces:
         """Whether all tables together are little to read."""
         return is_light(file.rows for table in self.tables.values() for file in table.new.files)
 
-    def few(self, tree: Operator) -> Few | None:
-        """Whether a tree makes few rows, and how much it reads for them."""
-        return Few(self.engine, self._load(tree)) if self.is_small else None
+    def few(self, load: Load) -> Few | None:
+        """Whether a plan that reads so much makes few rows."""
+        return Few(self.engine, load) if self.is_small else None
 
     def _load(self, tree: Operator) -> Load:
+        if not self.is_small:
+            return "change"
         counts: list[int | None] = []
         for node in walk(tree):
-            if isinstance(node, Scan | Step):
+            if isinstance(node, Step) or (isinstance(node, Scan) and node.face is Face.CHANGE):
                 source = self._source(node)
-                counts.extend([source.rows] if isinstance(source, Held) else [file.rows for file in source.files])
-        return "light" if is_light(counts) else "small"
+                assert isinstance(source, Held)
+                counts.append(source.rows)
+            elif isinstance(node, Scan):
+                counts.extend([file.rows for file in self._files(node)] if node.rows is None else [node.rows])
+        return load_of(counts)
 
     def hold(self, frame: DataFrame, load: Load) -> Held:
         """Compute rows once: on the driver when they are few, else where Spark keeps them."""
@@ -126,6 +140,9 @@ class Faces:
             if self.is_small:
                 with self.engine.tuned(load):
                     table = frame.limit(MOST_HELD + 1).toArrow()
+                if not table.num_rows:
+                    # Nobody reads it: what depends on nothing is left out.
+                    return Held(frame, 0, table)
                 if table.num_rows <= MOST_HELD:
                     return Held(self.engine.from_arrow(table, frame.schema), table.num_rows, table)
             kept = frame.persist()
@@ -134,13 +151,13 @@ class Faces:
 
     def hold_step(self, tree: Operator) -> Held:
         """The rows of a step. What only picks from changes at hand costs nothing to repeat, and no job to look at."""
-        frame = self.run(tree)
+        frame, load = self.planned(tree)
         if self.is_small and all(map(_is_at_hand, walk(tree))):
             if not any(isinstance(node, Filter) for node in walk(tree)):
                 return Held(frame, 1, tree=tree)
             with spark_errors(), self.engine.tuned("light"):
                 return Held(frame, 0 if frame.isEmpty() else 1, tree=tree)
-        return self.hold(frame, self._load(tree))
+        return self.hold(frame, load)
 
     def hold_change(self, table: str, columns: Sequence[str]) -> Held:
         """The net change of a table, each row with a weight of +1 or -1; computed once."""
@@ -165,9 +182,7 @@ class Faces:
             return self.steps[first.name].frame
         if first.face is Face.CHANGE:
             return self.changes[first.table].frame
-        snapshot = self._snapshot(first)
-        chosen = None if first.files is None else frozenset(first.files)
-        files = [file for file in snapshot.files if chosen is None or file.path in chosen]
+        snapshot, files = self._snapshot(first), self._files(first)
         self.files_read += len(files)
         shape = pick(snapshot.schema, columns)
         found = rows_at_hand(snapshot.location, files, shape, located=first.located, most=MOST_AT_HAND)
@@ -175,6 +190,14 @@ class Faces:
             return self.engine.from_arrow(*found)
         with spark_errors():
             return scan(self.engine, snapshot, columns=columns, files=files, located=first.located)
+
+    def _files(self, leaf: Scan) -> Sequence[DataFile]:
+        """The files that have to be read."""
+        files = self._snapshot(leaf).files
+        if leaf.files is None:
+            return files
+        chosen = frozenset(leaf.files)
+        return [file for file in files if file.path in chosen]
 
     def _snapshot(self, leaf: Scan) -> Snapshot:
         table = self.tables[leaf.table]

@@ -10,7 +10,7 @@ Rows in no order of the key are everywhere in the table: then nothing is gained,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -20,6 +20,7 @@ from pyspark.sql.types import DateType, DecimalType, StructField
 from trickle.delta.optimize.join_order import is_small
 from trickle.delta.optimize.prune import prune
 from trickle.delta.reach import equalities, given_by, narrowed
+from trickle.lake.datafile import DataFile
 from trickle.lake.scan import pick
 from trickle.lake.skipping import overlapping, span
 from trickle.lake.snapshot import Snapshot
@@ -32,6 +33,8 @@ BIG_ROWS = 200_000
 HOLD_ROWS = 2_000_000
 """Rows of a table from which on it is worth a job."""
 _MOST_COVERED = 0.5
+_PAGE_ROWS = 20_000
+"""Rows of a page of a Parquet file as Spark writes it: of a range at least one page is read."""
 
 _numbers = count(1)
 
@@ -152,13 +155,24 @@ def _read(scan: Scan, field: StructField, ranges: list[Range], snapshot: Snapsho
     wanted = {file.path for one in ranges for file in overlapping(files, {field.name: one}, snapshot.schema)}
     if nulls:
         wanted |= {file.path for file in files if file.nulls.get(field.name) != 0}
-    chosen = tuple(file.path for file in files if file.path in wanted)
+    read = [file for file in files if file.path in wanted]
+    chosen, rows = tuple(file.path for file in read), sum(_rows_within(file, field, ranges) for file in read)
     name = next(given for own, given in scan.fields if own == field.name or own.lower() == field.name.lower())
-    return Filter(replace(scan, files=chosen), within(name, ranges, field.dataType, nulls=nulls))
+    return Filter(replace(scan, files=chosen, rows=rows), within(name, ranges, field.dataType, nulls=nulls))
+
+
+def _rows_within(file: DataFile, field: StructField, ranges: Sequence[Range]) -> int:
+    """About how many rows of a file are read where only ranges of a column are wanted."""
+    rows, whole = file.rows or 0, span([file], field)
+    if whole is None:
+        return rows
+    reached = sum(bool(low <= whole[1] and high >= whole[0]) for low, high in ranges)
+    return min(rows, int(rows * covered(ranges, whole)) + reached * _PAGE_ROWS)
 
 
 def without_empty(tree: Operator, steps: Mapping[str, Held]) -> Operator:
-    """The tree without what depends on steps that turned out to be empty."""
+    """The tree without what depends on steps that turned out to be empty, or on tables of which nothing is wanted."""
     used = {node.name for node in walk(tree) if isinstance(node, Step)}
     empty = [name for name in used if name in steps and not steps[name].rows]
-    return prune(tree, (), empty) if empty else tree
+    unread = any(isinstance(node, Scan) and node.files == () for node in walk(tree))
+    return prune(tree, (), empty) if empty or unread else tree

@@ -24,25 +24,25 @@ class Texts:
     def __init__(self) -> None:
         self._lock = Lock()
         # The tree is kept, so that no other can come to have its identity.
-        self._known: OrderedDict[int, tuple[Operator, str]] = OrderedDict()
+        self._known: OrderedDict[tuple[int, bool], tuple[Operator, str]] = OrderedDict()
 
-    def text(self, tree: Operator, key_of: LeafKey, views: Mapping[str, str], *, again: bool) -> str:
+    def text(self, tree: Operator, key_of: LeafKey, views: Mapping[str, str], *, again: bool, alone: bool) -> str:
         """The text of a tree whose leaves are called as ``views`` says, by their keys and always in the same order.
 
-        ``again`` says that the tree will come again.
+        ``again`` says that the tree will come again, ``alone`` that one task does all of it.
         """
         marks = {key: f"{INTERNAL_PREFIX}leaf_{place}" for place, key in enumerate(views)}
         with self._lock:
-            found = self._known.get(id(tree))
+            found = self._known.get((id(tree), alone))
         if found is None:
-            found = (tree, lower(tree, lambda leaf: marks[key_of(leaf)]))
+            found = (tree, lower(tree, lambda leaf: marks[key_of(leaf)], alone=alone))
             if again:
-                self._remember(found)
+                self._remember(found, alone)
         return _named(found[1], list(marks.values()), list(views.values()))
 
-    def _remember(self, entry: tuple[Operator, str]) -> None:
+    def _remember(self, entry: tuple[Operator, str], alone: bool) -> None:
         with self._lock:
-            self._known[id(entry[0])] = entry
+            self._known[id(entry[0]), alone] = entry
             while len(self._known) > _REMEMBERED:
                 self._known.popitem(last=False)
 

@@ -86,6 +86,21 @@ def test_a_small_side_is_broadcast_where_spark_can(kind, small, hint):
     assert "BROADCAST" not in lower(tree, named, "duckdb")
 
 
+@pytest.mark.parametrize(
+    "kind, small, built",
+    [
+        (JoinKind.INNER, "left", "l_new"),
+        (JoinKind.INNER, None, "r_new"),
+        (JoinKind.LEFT, "left", "r_new"),
+        (JoinKind.ANTI, "right", "r_new"),
+    ],
+)
+def test_a_task_alone_builds_a_table_of_the_small_side_where_it_can(kind, small, built):
+    tree = Join(kind, LEFT, RIGHT, e("a = c"), small)
+    assert f") SELECT /*+ SHUFFLE_HASH(`{built}`), COALESCE(1) */ `a`" in lower(tree, named, alone=True)
+    assert "/*+" not in lower(tree, named, "duckdb", alone=True)
+
+
 def test_postgres_has_exists():
     head = 'WITH "l_new" AS (SELECT "a", "b" FROM "v_l_new"), "r_new" AS (SELECT "c", "d" FROM "v_r_new") '
     anti = Filter(Join(JoinKind.ANTI, LEFT, RIGHT, e("a <=> c")), e("b > 1"))

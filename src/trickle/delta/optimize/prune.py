@@ -1,7 +1,7 @@
 """Leave out what is empty.
 
-A table that did not change has an empty change, and the same rows old and new; a step may turn out to be empty. What
-depends on an empty relation is often empty itself, or simpler:
+A table that did not change has an empty change, and the same rows old and new; a step may turn out to be empty, and no
+file of a table worth reading. What depends on an empty relation is often empty itself, or simpler:
 
     filter, project, generate, top-k, window, aggregate with keys    of nothing: nothing
     recursion                                                        that starts with nothing: nothing
@@ -50,6 +50,8 @@ def prune(tree: Operator, unchanged: Collection[str] = (), empty_steps: Collecti
             case Scan() if node.table in unchanged:
                 # Where nothing changed, one state is read, so that equal parts can be shared.
                 return nothing(node) if node.face is Face.CHANGE else replace(node, face=Face.NEW)
+            case Scan() if node.files == ():
+                return nothing(node)
             case Step() if node.name in empty_steps:
                 return nothing(node)
             case _:

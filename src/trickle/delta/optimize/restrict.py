@@ -8,6 +8,9 @@ sort and shuffle the whole table on the right. So for small A
 and the same with semi and anti: the inner semi join builds its table of A, reads B once, and what is left of B is
 small. Safe because a row of B for which c holds with no row of A makes no difference to either side. A is used twice;
 it becomes a step of its own when it is not at hand already (``optimize/share.py``).
+
+In a semi or anti join, what B was is taken from what it is where that can be (``optimize/old_matches.py``). A is
+repeated there too, so one walk does both.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from trickle.delta.optimize.join_order import is_small
+from trickle.delta.optimize.old_matches import from_new
 from trickle.operators import Join, JoinKind, Operator, transformed
 
 
@@ -28,5 +32,8 @@ def _restricted(node: Operator) -> Operator:
         return node
     if not is_small(node.left) or is_small(node.right):
         return node
+    before = from_new(node)
+    if before is not node:
+        return before
     answers = Join(JoinKind.SEMI, node.right, node.left, node.condition, small="right")
     return replace(node, right=answers, small="right")

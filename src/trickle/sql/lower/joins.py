@@ -15,14 +15,16 @@ from trickle.sql.lower.block import from_, table
 from trickle.sql.lower.dialects import Dialect, translated
 
 
-def joined(node: Join, left: str, right: str, dialect: Dialect) -> tuple[exp.Select, tuple[Expr, ...]]:
-    """What a SELECT reads, and the conditions that it needs besides."""
+def joined(
+    node: Join, left: str, right: str, dialect: Dialect, *, alone: bool = False
+) -> tuple[exp.Select, tuple[Expr, ...]]:
+    """What a SELECT reads, and the conditions that it needs besides. ``alone``: in Spark, one task does all of it."""
     condition = None if node.condition is None else translated(node.condition, dialect)
     if dialect == "postgres" and not node.kind.keeps_right:
         return from_(left), (_exists(node.kind, right, condition),)
     query = from_(left)
     query.set("joins", [_join(node.kind, right, condition, dialect)])
-    if dialect == "spark" and (hint := _broadcast(node, left, right)) is not None:
+    if dialect == "spark" and (hint := _alone(node, left, right) if alone else _broadcast(node, left, right)):
         query.set("hint", hint)
     return query, ()
 
@@ -61,3 +63,14 @@ def _broadcast(node: Join, left: str, right: str) -> exp.Hint | None:
         return None
     small = left if node.small == "left" else right
     return exp.Hint(expressions=[exp.Anonymous(this="BROADCAST", expressions=[exp.to_identifier(small, quoted=True)])])
+
+
+def _alone(node: Join, left: str, right: str) -> exp.Hint:
+    """One task builds a hash table of the small side. It says that it is alone: Spark does not see it in a join's."""
+    small = left if node.small == "left" and node.kind is JoinKind.INNER else right
+    return exp.Hint(
+        expressions=[
+            exp.Anonymous(this="SHUFFLE_HASH", expressions=[exp.to_identifier(small, quoted=True)]),
+            exp.Anonymous(this="COALESCE", expressions=[exp.Literal.number(1)]),
+        ]
+    )

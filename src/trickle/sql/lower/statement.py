@@ -56,10 +56,13 @@ _JOIN_NAMES = {
 }
 
 
-def lower(tree: Operator, name_of: NameOf, dialect: Dialect = "spark", *, pretty: bool = False) -> str:
+def lower(
+    tree: Operator, name_of: NameOf, dialect: Dialect = "spark", *, pretty: bool = False, alone: bool = False
+) -> str:
     """The SQL text of a tree, whose columns are the tree's, in order.
 
-    ``name_of`` tells the table or view (unquoted) that holds a leaf's rows under the names of its source.
+    ``name_of`` tells the table or view (unquoted) that holds a leaf's rows under the names of its source. With
+    ``alone``, Spark is told to do it all in one task, which asks that every leaf has one partition.
 
     >>> orders = Scan("orders", (("id", "id"), ("total", "total")))
     >>> big = Filter(orders, exp.GT(this=col("total"), expression=exp.Literal.number(9)))
@@ -90,11 +93,12 @@ def lower(tree: Operator, name_of: NameOf, dialect: Dialect = "spark", *, pretty
     GROUP BY
       "id"
     """
-    return written(_Lowering(tree, name_of, dialect).statement(), dialect, pretty=pretty)
+    return written(_Lowering(tree, name_of, dialect, alone=alone).statement(), dialect, pretty=pretty)
 
 
 class _Lowering:
-    def __init__(self, tree: Operator, name_of: NameOf, dialect: Dialect) -> None:
+    def __init__(self, tree: Operator, name_of: NameOf, dialect: Dialect, *, alone: bool) -> None:
+        self._alone = alone
         self._shared = Shared(tree)
         self._name_of = name_of
         self._dialect = dialect
@@ -164,7 +168,8 @@ class _Lowering:
             case UnionAll():
                 return self._union(node)
             case Join():
-                source, conditions = joined(node, self._relation(node.left), self._relation(node.right), self._dialect)
+                left, right = self._relation(node.left), self._relation(node.right)
+                source, conditions = joined(node, left, right, self._dialect, alone=self._alone)
                 return Block(_JOIN_NAMES[node.kind], source, passed(node.columns), written=conditions)
             case Aggregate():
                 return self._aggregate(node)

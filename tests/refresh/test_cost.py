@@ -1,0 +1,77 @@
+"""What a refresh is expected to cost, from those before it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trickle.refresh.cost import Estimate, Sample, by_changes, estimate, in_full
+
+
+def full(ms: float, source_rows: int = 1_000) -> Sample:
+    return Sample(False, ms, 0, source_rows)
+
+
+def changes(ms: float, rows: int = 10) -> Sample:
+    return Sample(True, ms, rows, 1_000)
+
+
+def chosen(*samples: Sample, rows: int | None = 10) -> Estimate:
+    """For a change of some rows of a thousand; the samples from the newest."""
+    return estimate(samples, rows, 1_000, 0.15)
+
+
+def test_a_share_decides_until_both_ways_are_known():
+    assert chosen(full(100)).code == "CHANGE_RATIO"
+    assert chosen(changes(100), changes(100)).code == "CHANGE_RATIO"
+    assert chosen(changes(50), full(100)).code == "CHANGE_RATIO"
+    assert not chosen(full(100)).in_full
+    assert chosen(full(100), rows=200).in_full
+
+
+def test_two_refreshes_by_changes_are_enough():
+    assert chosen(changes(300), changes(900), full(100)).in_full
+    assert not chosen(changes(300), changes(90), full(100)).in_full
+
+
+def test_the_first_run_of_a_plan_does_not_count_when_a_later_one_is_quicker():
+    assert by_changes([changes(100), changes(120), changes(900)], 10) == 100
+    assert in_full([full(200), full(90), full(900)], 1_000) == 90
+
+
+def test_only_the_latest_count():
+    assert by_changes([*[changes(200)] * 3, changes(50)], 10) == 200
+    assert in_full([*[full(200)] * 3, full(50)], 1_000) == 200
+
+
+def test_a_full_refresh_grows_with_its_sources():
+    assert in_full([full(100, source_rows=500)], 2_000) == 400
+
+
+def test_changes_of_other_sizes_give_a_line():
+    seen = [changes(110, 10), changes(200, 100), changes(1_100, 1_000)]
+    assert by_changes(seen, 300) == by_changes(seen[::-1], 300)
+    assert 250 < (by_changes(seen, 300) or 0) < 600
+    assert by_changes(seen, 4_001) is None
+    assert by_changes(seen[:2], 1_000) is None
+
+
+def test_what_was_slower_is_tried_again_after_twice_as_many_full_refreshes():
+    past: list[Sample] = [changes(150), changes(150), full(100)]
+
+    def until_tried(past: Sequence[Sample]) -> int:
+        count = 0
+        while chosen(*past).in_full:
+            past = [full(100), *past]
+            count += 1
+        return count
+
+    assert until_tried(past) == 4
+    assert until_tried([changes(150), *past]) == 8
+
+
+def test_what_is_hopeless_is_not_tried_again():
+    assert chosen(*[full(100)] * 20, changes(301), changes(400)).in_full
+
+
+def test_a_number_of_rows_that_nobody_knows_goes_by_changes():
+    assert chosen(full(1), changes(100), changes(100), rows=None).code == "CHANGES_UNCOUNTED"
