@@ -46,7 +46,7 @@ fuzz: $(READY) ## random queries under random changes, round after round with ot
 	@while TRICKLE_FUZZ_SEED=$$RANDOM$$RANDOM $(PYTEST) -q tests/oracle/test_random_queries.py; do :; done
 
 stress: $(READY) java ## random graphs through 200 ticks each: order, nothing lost, all as their queries (SEEDS=50)
-	TRICKLE_STRESS_SEEDS=$(or $(SEEDS),50) TRICKLE_STRESS_TICKS=200 $(PYTEST) -q -rP -o timeout=1800 tests/scenarios/gates/test_stress.py
+	TRICKLE_STRESS_SEEDS=$(or $(SEEDS),50) TRICKLE_STRESS_TICKS=200 $(PYTEST) -q -rP tests/scenarios/gates/test_stress.py
 
 soak: $(READY) java ## 50 stream tables over 10 sources kept fresh for ten minutes: memory stays, nothing drifts (MINUTES=10)
 	@$(PY) scripts/soak.py --minutes $(or $(MINUTES),10)
