@@ -22,7 +22,8 @@ from trickle.lake.location import Location
 
 _MOST_STEPS = 100
 """Beyond so many commits a checkpoint is likely to be nearer."""
-_MOST_STATES = 32
+_MOST_STATES = 2_000
+"""States that are remembered: of some hundred tables, with their inner tables, the last versions of each."""
 _MOST_FILES = 200_000
 
 
@@ -57,13 +58,14 @@ class _Memory:
 
     def __init__(self) -> None:
         self._states: OrderedDict[tuple[Location, int], tuple[bytes, State]] = OrderedDict()
+        self._versions: dict[Location, set[int]] = {}
+        self._files = 0
         self._lock = threading.Lock()
 
     def newest(self, location: Location, upto: int | None = None) -> int | None:
         """The newest version that is remembered, not newer than ``upto``."""
         with self._lock:
-            versions = [v for place, v in self._states if place == location and (upto is None or v <= upto)]
-        return max(versions, default=None)
+            return max((v for v in self._versions.get(location, ()) if upto is None or v <= upto), default=None)
 
     def recall(self, location: Location, version: int) -> State | None:
         with self._lock:
@@ -79,13 +81,20 @@ class _Memory:
         if digest is None or len(state.files) > _MOST_FILES:
             return
         with self._lock:
+            if (location, version) in self._states:
+                self._forget(location, version)
             self._states[location, version] = (digest, state)
-            self._states.move_to_end((location, version))
-            while len(self._states) > _MOST_STATES or self._held() > _MOST_FILES:
-                self._states.popitem(last=False)
+            self._versions.setdefault(location, set()).add(version)
+            self._files += len(state.files)
+            while len(self._states) > _MOST_STATES or self._files > _MOST_FILES:
+                self._forget(*next(iter(self._states)))
 
-    def _held(self) -> int:
-        return sum(len(state.files) for _, state in self._states.values())
+    def _forget(self, location: Location, version: int) -> None:
+        _, state = self._states.pop((location, version))
+        self._files -= len(state.files)
+        self._versions[location].discard(version)
+        if not self._versions[location]:
+            del self._versions[location]
 
 
 _memory = _Memory()
