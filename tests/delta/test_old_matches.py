@@ -7,6 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from trickle.delta.optimize.restrict import restrict_right
+from trickle.delta.plan import OWN
 from trickle.operators import Face, Filter, Join, JoinKind, Operator, Scan, col, equal, walk
 from trickle.operators.clock import NOW_OLD
 
@@ -45,6 +46,10 @@ def test_what_depends_on_the_time_changes_without_its_table() -> None:
 def test_the_old_state_of_a_join_is_read() -> None:
     joined = Join(JoinKind.INNER, _scan("b", "y", Face.OLD), _scan("c", "z", Face.OLD), equal("y", "z"))
     assert _faces(restrict_right(_asked(JoinKind.SEMI, joined)), "b") == {Face.OLD}
+
+
+def test_the_stored_table_has_no_new_state_yet() -> None:
+    assert _faces(restrict_right(_asked(JoinKind.ANTI, _scan(OWN, "y", Face.OLD))), OWN) == {Face.OLD}
 
 
 def test_many_rows_are_not_asked_about() -> None:

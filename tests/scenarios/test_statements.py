@@ -14,6 +14,7 @@ from tests.scenarios.story import ask, contents, inventory, listed, refused, sta
 from trickle.api import PROCEDURES, Trickle
 from trickle.errors import (
     DependentsExist,
+    Gated,
     InvalidName,
     InvalidOption,
     ParseError,
@@ -102,17 +103,58 @@ def test_every_procedure_is_called_by_sql(t: Trickle, tmp_path: Path) -> None:
         "alerts": "limit => 5",
         "refresh_history": "'s', limit => 1",
         "vacuum": "dry_run => true",
+        "gate_source": "'events', by => 'me', reason => 'a load'",
+        "bootstrap_gate_status": "",
+        "why_not_refreshed": "'s'",
+        "ungate_source": "'events'",
+        "source_gates": "",
+        "advance_watermark": "'events', '2026-01-31T00:00:00+00:00'",
+        "create_watermark_group": "'g', 'events, more', tolerance => 30",
+        "watermarks": "",
+        "watermark_groups": "",
+        "watermark_status": "",
+        "drop_watermark_group": "'g'",
+        "set_source_fuse": "'events', 'fixed', fuse_ceiling => 1",
+        "fuse_status": "",
+        "inspect_fuse": "'events'",
+        "reset_fuse": "'events', action => 'apply'",
+        "register_gate": "'any', 'SELECT true', tables => 's'",
+        "gates": "",
+        "drop_gate": "'any'",
+        "create_refresh_group": "'together', 's, other'",
+        "refresh_groups": "",
+        "drop_refresh_group": "'together'",
+        "diamond_groups": "",
+        "scc_status": "",
+        "dependency_tree": "'s'",
+        "explain_dag": "format => 'dot'",
+        "pause_all": "reason => 'a holiday'",
+        "drain": "timeout => 1",
+        "resume_all": "",
+        "tick": "",
+        "scheduler_status": "",
+        "worker_pool_status": "",
+        "parallel_job_status": "limit => 5",
         "drop_stream_table": "'s', cascade => false",
     }
-    assert sorted(calls) == list(PROCEDURES)
-    results = {name: t.sql(f"CALL trickle.{name}({arguments})") for name, arguments in calls.items()}
+    assert sorted(calls) == sorted(PROCEDURES)
+    t.sql("CREATE TABLE more (x INT)")
+    t.create_stream_table("other", "SELECT x FROM more")
+    results = {}
+    for name, arguments in calls.items():
+        if name == "inspect_fuse":
+            write_deltalake(place, pa.table({"x": [5, 6, 7]}), mode="append")
+            with pytest.raises(Gated):
+                t.refresh_stream_table("s")
+        results[name] = t.sql(f"CALL trickle.{name}({arguments})")
     kinds = {name: type(result).__name__ for name, result in results.items()}
-    assert kinds.pop("attach_table") == "NoneType"
+    silent = ["attach_table", "drop_gate", "drop_refresh_group", "drop_watermark_group", "register_gate"]
+    assert sorted(name for name, kind in kinds.items() if kind == "NoneType") == silent
     assert isinstance(results["refresh_stream_table"], RefreshResult)
     assert isinstance(results["changes"], DataFrame)
     del kinds["refresh_stream_table"], kinds["changes"]
-    assert set(kinds.values()) == {"Listing"}
-    assert t.status() == []
+    assert set(kinds.values()) == {"Listing", "NoneType"}
+    assert [row.name for row in t.status()] == ["other"]
 
 
 def test_a_call_lists_what_the_python_function_returns(t: Trickle) -> None:

@@ -136,11 +136,18 @@ class TickFacts:
 
     @property
     def watermark_groups(self) -> Sequence[WatermarkGroup]:
-        base = self.state.definitions.dag.base_sources(self.table.id)
-        mode = self.table.options.get("fuse", self.state.definitions.settings.fuse_default)
-        if mode != "none" or not self.state.fused.isdisjoint(base):
+        if self._has_fuse:
             return []  # The fuse comes first, and is the refresh's to ask.
+        base = self.state.definitions.dag.base_sources(self.table.id)
         return [group for sources, group in self.state.watermarked if not sources.isdisjoint(base)]
+
+    @property
+    def _has_fuse(self) -> bool:
+        """Whether a fuse guards the table, or another one of its unit: that one would hold this one too."""
+        dag, default = self.state.definitions.dag, self.state.definitions.settings.fuse_default
+        modes = [self.state.tables[member].options.get("fuse", default) for member in self.own_unit.members]
+        bases = {source for member in self.own_unit.members for source in dag.base_sources(member)}
+        return any(mode != "none" for mode in modes) or not self.state.fused.isdisjoint(bases)
 
     @property
     def paths(self) -> Sequence[Path]:

@@ -22,6 +22,7 @@ from sqlglot import exp
 from trickle.algebra.weights import WEIGHT
 from trickle.delta.building import call
 from trickle.delta.differentiate import differentiate
+from trickle.delta.plan import OWN
 from trickle.delta.weighted import weighted
 from trickle.operators import (
     Aggregate,
@@ -55,7 +56,8 @@ def _is_picked(tree: Operator) -> bool:
     """Whether a relation is the old state of a table, or is picked from it without regard to the time."""
     match tree:
         case Scan():
-            return tree.face is Face.OLD and not tree.located
+            # What becomes of the stored table itself is what is being computed.
+            return tree.face is Face.OLD and not tree.located and tree.table != OWN
         case Filter() | Project():
             return not tree.used & {NOW, NOW_OLD} and _is_picked(tree.input)
         case _:
