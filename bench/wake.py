@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -63,11 +64,15 @@ def _visible(t: Trickle, sizes: Sizes, name: str, write: Callable[[int], object]
         time.sleep(1.5)
         before = _version(t, name)
         write(number)
-        took, _ = timed(_wait, lambda before=before: _version(t, name) > before)  # type: ignore[misc]  # bound at once
+        took, _ = timed(_wait, partial(_is_newer, t, name, before))
         # The first round warms Spark up.
         if number > 0:
             samples.append(took)
     return tuple(samples)
+
+
+def _is_newer(t: Trickle, name: str, before: int) -> bool:
+    return _version(t, name) > before
 
 
 def _version(t: Trickle, name: str) -> int:

@@ -88,9 +88,8 @@ def lock(connection: Connection) -> None:
 
 def upgrade(connection: Connection) -> None:
     """Run the migrations inside the connection's transaction and note who did it."""
-    # Half a second, on every start of every command, that only a catalog of another version needs.
-    import alembic.command  # noqa: PLC0415 - see above
-    import alembic.config  # noqa: PLC0415 - see above
+    import alembic.command  # noqa: PLC0415 - half a second, which only a catalog of another version needs
+    import alembic.config  # noqa: PLC0415 - half a second, which only a catalog of another version needs
 
     config = alembic.config.Config()
     config.set_main_option("script_location", "trickle.catalog:migrations")
