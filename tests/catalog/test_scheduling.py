@@ -43,7 +43,7 @@ def shop(catalog: Catalog, given: Given) -> Catalog:
         a, b = given.stream(tx, "a", [orders]).relation, given.stream(tx, "b", [events]).relation
         groups.create(tx, "g", [a.name, b.name], now=given.now)
         watermarks.create_group(tx, "w", [orders.name, events.name], tolerance=timedelta(0), now=given.now)
-        user_gates.add(tx, "u", kind="sql", on="delta", text="TRUE", now=given.now)
+        user_gates.add(tx, "u", kind="sql", text="TRUE", now=given.now)
         source_gates.gate(tx, events.id, "etl", None, given.now)
         fuses.put_rating(tx, events.id, mode="fixed", ceiling=5, now=given.now)
         preferences.put(tx, "max_consecutive_errors", "5", given.now)

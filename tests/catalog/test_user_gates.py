@@ -15,16 +15,15 @@ def test_gates_are_registered_and_dropped(catalog: Catalog, given: Given) -> Non
             tx,
             "No NULLs",
             kind="sql",
-            on="delta",
             text="COUNT(*) = COUNT(id)",
             tables=[7, 3, 7],
             by="ada",
             now=given.now,
         )
-        code = user_gates.add(tx, "fresh", kind="python", on="source", text="shop.gates:fresh", now=given.now)
+        code = user_gates.add(tx, "fresh", kind="python", text="shop.gates:fresh", now=given.now)
     with catalog.read() as tx:
         assert user_gates.listing(tx) == [code, sql]
-    assert (sql.name, sql.kind, sql.on, sql.tables, sql.created_by) == ("No NULLs", "sql", "delta", (3, 7), "ada")
+    assert (sql.name, sql.kind, sql.tables, sql.created_by) == ("No NULLs", "sql", (3, 7), "ada")
     assert (code.tables, code.created_by, code.created_at) == (None, None, given.now)
     with catalog.write() as tx:
         with pytest.raises(InvalidOption) as caught:
@@ -38,13 +37,12 @@ def test_gates_are_registered_and_dropped(catalog: Catalog, given: Given) -> Non
     "fields, error",
     [
         ({"kind": "lua"}, InvalidOption),
-        ({"on": "rows"}, InvalidOption),
         ({"text": " "}, InvalidOption),
         ({"text": "x = '\x00'"}, ParseError),
     ],
 )
 def test_a_gate_that_cannot_be_is_refused(catalog: Catalog, given: Given, fields, error) -> None:
-    usual: dict[str, Any] = {"kind": "sql", "on": "delta", "text": "TRUE"}
+    usual: dict[str, Any] = {"kind": "sql", "text": "TRUE"}
     with catalog.write() as tx:
         with pytest.raises(error):
             user_gates.add(tx, "g", now=given.now, **usual | fields)

@@ -119,7 +119,7 @@ def test_a_held_member_holds_its_unit() -> None:
     story = told(world, world.state(after=6, moved=["orders"], blown=["left"]))
     assert story.ran == []
     assert story.held["left"].startswith("fuse of left is blown")
-    assert "left of the same unit is held back by its fuse" in story.held["right"]
+    assert "left of its unit is held back by its fuse" in story.held["right"]
 
 
 def test_a_declared_group_moves_together() -> None:

@@ -409,8 +409,6 @@ class UserGate:
     name: str
     kind: str
     """sql or python."""
-    on: str
-    """delta: asked about the staged change. source: about the sources of the table."""
     text: str
     """A SQL predicate, or ``module:function``."""
     tables: tuple[int, ...] | None

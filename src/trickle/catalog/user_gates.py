@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from trickle.catalog import labels
 from trickle.catalog.failures import unique_or
 from trickle.catalog.models import UserGateRow
-from trickle.catalog.models.gates import USER_GATE_KINDS, USER_GATE_TARGETS
+from trickle.catalog.models.gates import USER_GATE_KINDS
 from trickle.catalog.records import UserGate
 from trickle.catalog.types import check_query
 from trickle.errors import InvalidOption
@@ -25,7 +25,6 @@ def add(
     name: str,
     *,
     kind: str,
-    on: str,
     text: str,
     now: datetime,
     tables: Iterable[int] | None = None,
@@ -34,7 +33,6 @@ def add(
     """Register a gate for some stream tables, or for all."""
     label = labels.check_label(name, _WHAT)
     _check_one_of("kind", kind, USER_GATE_KINDS)
-    _check_one_of("on", on, USER_GATE_TARGETS)
     if not text.strip():
         raise InvalidOption(f"the gate {label!r} says nothing", hint="give it a SQL predicate or module:function")
     check_query(text)
@@ -42,7 +40,6 @@ def add(
         "name": label,
         "name_key": labels.key(label),
         "kind": kind,
-        "target": on,
         "text": text,
         "tables": None if tables is None else sorted(set(tables)),
         "created_at": now,
@@ -75,7 +72,6 @@ def _record(row: UserGateRow) -> UserGate:
         id=row.id,
         name=row.name,
         kind=row.kind,
-        on=row.target,
         text=row.text,
         tables=None if row.tables is None else tuple(row.tables),
         created_at=row.created_at,

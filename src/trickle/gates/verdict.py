@@ -87,6 +87,20 @@ def block(gate: str, reason: str, **details: Any) -> Verdict:
     return Verdict(gate, Decision.BLOCK, reason, details)
 
 
+def held_together(verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """The verdicts of the members of one unit, by their names: when one is held back, the others wait for it.
+
+    >>> held_together({"a": block("fuse", "it is blown"), "b": proceed("admit")})["b"].reason
+    'a of its unit is held back by its fuse: it is blown'
+    """
+    held = next(((name, verdict.decisive) for name, verdict in verdicts.items() if not verdict.proceeds), None)
+    if held is None:
+        return dict(verdicts)
+    name, why = held
+    waits = skip("unit", f"{name} of its unit is held back by its {why.gate}: {why.reason}", member=name)
+    return {m: v if not v.proceeds else together(v.gate, [*v.children, waits]) for m, v in verdicts.items()}
+
+
 def together(gate: str, children: Sequence[Verdict]) -> Verdict:
     """One verdict of several: the strictest decision holds.
 

@@ -13,7 +13,7 @@ from trickle.algebra.names import TableName
 from trickle.apply.steps import Step, reached
 from trickle.apply.unit import MemberResult, UnitMember, after_success, commit_unit, recover
 from trickle.catalog import alerts, fuses, history, intents, relations, streams
-from trickle.catalog.records import Action, FuseReset, Initiator, Kind, Outcome, Severity, StreamTable
+from trickle.catalog.records import Action, FuseReset, Initiator, Outcome, Severity, StreamTable
 from trickle.errors import CatalogUnreachable, Gated, HistoryLost, SchemaDrift, TrickleError
 from trickle.gates.verdict import Verdict, together
 from trickle.history.failures import RolledBack, close_abandoned, owner, record_failure, under_way
@@ -86,24 +86,19 @@ def refresh(
     board = Board(warehouse) if tick is None else tick.board
     run = _Run(warehouse, initiated_by, force, warehouse.clock.now(), uuid.uuid4().hex, tick, board)
     given = list(dict.fromkeys(names))
-    # Those that read each other move together; the scheduler's units are whole already.
-    wanted = with_cycles(board.lineage, given) if tick is None and _read_streams(warehouse, given) else given
-    results = _refresh(run, wanted)
+    results = _refresh(run, given)
     # Those that were asked for come first.
     return sorted(results, key=lambda one: one.name not in map(str, given))
-
-
-def _read_streams(warehouse: Warehouse, names: list[TableName]) -> bool:
-    """Whether one of the stream tables reads another: only then can it lie on a cycle."""
-    with warehouse.catalog.read() as tx:
-        read = [d for name in names for d in relations.dependencies(tx, streams.get(tx, name).relation.id)]
-    return any(dependency.source_kind is Kind.STREAM_TABLE for dependency in read)
 
 
 def _refresh(run: _Run, wanted: list[TableName]) -> list[RefreshResult]:
     warehouse, force, tick, board = run.warehouse, run.force, run.tick, run.board
     with warehouse.catalog.read() as tx:
         members = load(warehouse, tx, wanted, force=force)
+        # Those that read each other move together; the scheduler's units are whole already.
+        if tick is None and any(member.streams_read for member in members):
+            wanted = with_cycles(board.lineage, wanted)
+            members = load(warehouse, tx, wanted, force=force) if len(wanted) > len(members) else members
         unfinished = is_unfinished(tx, members)
     if unfinished:
         ids = [member.stream.relation.id for member in members]

@@ -14,7 +14,7 @@ from trickle.catalog.records import Action, Event, Initiator, Isolation, Outcome
 from trickle.errors import Gated
 from trickle.gates.facts import Due, HeldUpstream, TableFacts, UnitFacts
 from trickle.gates.pipeline import admit, release
-from trickle.gates.verdict import Verdict, proceed, skip, together
+from trickle.gates.verdict import Verdict, held_together, proceed
 from trickle.refresh.board import Board
 from trickle.refresh.facts import Gathered, table_facts
 from trickle.refresh.making import Made
@@ -178,13 +178,8 @@ def is_same_skip(record: RefreshRecord, verdict: Verdict) -> bool:
 
 
 def _as_unit(members: Sequence[Member], verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Members of one unit go together: when one is held back, the others wait for it."""
-    held = [(m, v) for m, v in zip(members, verdicts, strict=True) if not v.proceeds]
-    if not held or len(members) == 1:
-        return list(verdicts)
-    name, why = str(held[0][0].name), held[0][1].decisive
-    waits = skip("unit", f"{name} of its unit is held back by its {why.gate}: {why.reason}", member=name)
-    return [v if not v.proceeds else together(v.gate, [*v.children, waits]) for v in verdicts]
+    found = held_together({str(member.name): verdict for member, verdict in zip(members, verdicts, strict=True)})
+    return [found[str(member.name)] for member in members]
 
 
 def _all(verdict: Verdict) -> list[Verdict]:

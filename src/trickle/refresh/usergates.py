@@ -74,7 +74,7 @@ def register(
         raise InvalidOption(f"a gate is a query or a function, not {gate!r}")
     with warehouse.catalog.write() as tx:
         ids = None if tables is None else [streams.get(tx, names.table_name(table)).relation.id for table in tables]
-        user_gates.add(tx, name, kind=kind, on="delta", text=text, tables=ids, by=by, now=warehouse.clock.now())
+        user_gates.add(tx, name, kind=kind, text=text, tables=ids, by=by, now=warehouse.clock.now())
 
 
 def listed(warehouse: Warehouse) -> list[UserGateRow]:

@@ -35,7 +35,7 @@ _UNKNOWN = "unknown"
 """The position of a source that moves in this tick, or that cannot be looked at."""
 
 
-def table_facts(table: Schedulable) -> TableFacts:
+def table_facts(table: Schedulable, *, tiered: bool) -> TableFacts:
     """What gates know of the stream table itself."""
     return TableFacts(
         name=str(table.name),
@@ -44,7 +44,7 @@ def table_facts(table: Schedulable) -> TableFacts:
         populated=table.populated,
         needs_reinitialize=table.needs_reinitialize,
         always_refresh=table.always_refresh,
-        tier=str(table.options.get("tier", "hot")),
+        tier=str(table.options.get("tier", "hot")) if tiered else "hot",
     )
 
 

@@ -20,7 +20,7 @@ from trickle.catalog.records import Schedulable, Status
 from trickle.dag.units import Unit
 from trickle.gates.facts import Due, HeldUpstream
 from trickle.gates.pipeline import admit
-from trickle.gates.verdict import Decision, Verdict, skip, together
+from trickle.gates.verdict import Decision, Verdict, held_together
 from trickle.scheduler.facts import TickFacts, table_facts
 from trickle.scheduler.schedules import CALCULATED, Every, due, policy_of, unit_is_due
 from trickle.scheduler.state import State
@@ -215,7 +215,7 @@ def decide(plan: Plan, planned: Planned, ended: Mapping[str, Ended]) -> Choice:
     dues = {m: Due(plan.due[m].schedule, due=True, next_at=plan.due[m].next_at) for m in unit.members}
     verdicts = {
         member: admit(
-            table_facts(state.tables[member]),
+            table_facts(state.tables[member], tiered=state.definitions.settings.tiered_scheduling),
             TickFacts(state, unit, state.tables[member], dues[member], changed | set(moving), held),
         )
         for member in asked
@@ -223,12 +223,6 @@ def decide(plan: Plan, planned: Planned, ended: Mapping[str, Ended]) -> Choice:
     if all(verdict.proceeds for verdict in verdicts.values()):
         able = tuple(m for m in unit.members if m in asked or state.tables[m].status is not Status.SUSPENDED)
         return Go(able, dues, held)
-    return Hold(_as_unit(plan, verdicts))
-
-
-def _as_unit(plan: Plan, verdicts: Mapping[int, Verdict]) -> dict[int, Verdict]:
-    """Members go together: when one is held, the others wait for it."""
-    member, why = next((m, v.decisive) for m, v in verdicts.items() if not v.proceeds)
-    name = str(plan.state.tables[member].name)
-    waits = skip("unit", f"{name} of the same unit is held back by its {why.gate}: {why.reason}", member=name)
-    return {m: v if not v.proceeds else together(v.gate, [*v.children, waits]) for m, v in verdicts.items()}
+    names = {str(state.tables[member].name): member for member in asked}
+    together = held_together({name: verdicts[member] for name, member in names.items()})
+    return Hold({names[name]: verdict for name, verdict in together.items()})

@@ -15,7 +15,6 @@ from trickle.catalog.types import FreeText, Identity, UtcDateTime
 FUSE_MODES = ("NONE", "FIXED", "ADAPTIVE")
 WATERMARK_MODES = ("gate", "hold_back")
 USER_GATE_KINDS = ("sql", "python")
-USER_GATE_TARGETS = ("delta", "source")
 
 
 class FuseRow(Base):
@@ -136,7 +135,6 @@ class UserGateRow(Base):
     __table_args__ = (
         UniqueConstraint("name_key"),
         check_in("kind", USER_GATE_KINDS),
-        check_in("target", USER_GATE_TARGETS),
         NEVER_REUSE,
     )
 
@@ -144,7 +142,6 @@ class UserGateRow(Base):
     name: Mapped[str] = mapped_column(Text)
     name_key: Mapped[str] = mapped_column(Text)
     kind: Mapped[str] = mapped_column(Text)
-    target: Mapped[str] = mapped_column(Text)
     text: Mapped[str] = mapped_column(Text)
     tables: Mapped[list[int] | None] = mapped_column(JSON(none_as_null=True))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime)
