@@ -313,6 +313,11 @@ def test_calculated_tables_in_a_circle_have_the_default() -> None:
     assert with_exit["a"] == "calculated (7s, from b)"
 
 
+def test_a_circle_that_nobody_reads_hands_the_default_to_what_it_reads() -> None:
+    tables = {"a": "calculated", "loop": "calculated", "slow": "1h"}
+    assert calculated(tables, {"a": "loop slow", "loop": "loop"})["a"] == "calculated (1m, from loop)"
+
+
 @st.composite
 def forests(draw: st.DrawFn) -> tuple[dict[int, Scheduled], dict[int, list[int]]]:
     count = draw(st.integers(1, 8))

@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo
 
 from croniter import CroniterBadDateError, croniter
 
+from trickle.dag.graph import closure, reverse
 from trickle.dag.streams import Key
 from trickle.gates.facts import Due
 from trickle.refresh.schedule import CALCULATED, Cron, Every, Schedule, parse_schedule
@@ -122,10 +123,14 @@ def effective_schedules(
     than the one it came from, so a settled one stays (Dijkstra). It ends in cycles as well.
     """
     factors = {key: _factor(table.tier, tiered) for key, table in tables.items()}
-    sources: dict[Key, list[Key]] = {}
-    for source, found in readers.items():
-        for reader in found:
-            sources.setdefault(reader, []).append(source)
+    asked = {key: parse_schedule(table.schedule, zone) for key, table in tables.items()}
+    calculated = {key for key, schedule in asked.items() if schedule is None}
+    hands_to = {
+        reader: [source for source in found if source in calculated]
+        for reader, found in reverse(readers).items()
+        if factors.get(reader)
+    }
+    by_default = _without_reader(calculated, hands_to)
     settled: dict[Key, Effective] = {}
     waiting: list[tuple[timedelta, Key, str, int, Effective]] = []
 
@@ -133,24 +138,29 @@ def effective_schedules(
         # The words decide between equals, so that the result does not depend on the order of the tables.
         heappush(waiting, (one.interval, key, one.words, len(waiting), one))
 
-    for key, table in tables.items():
-        schedule = parse_schedule(table.schedule, zone)
+    for key, schedule in asked.items():
         if schedule is not None:
             offer(key, Effective(schedule, factors[key], str(schedule)))
-        elif not any(reader in tables and factors[reader] for reader in readers.get(key, ())):
+        elif key in by_default:
             offer(key, _by_default(default, zone, factors[key]))
     while waiting:
         *_, key, _, _, one = heappop(waiting)
         if key in settled:
             continue
         settled[key] = one
-        for source in sources.get(key, ()) if one.factor else ():
-            if source in tables and parse_schedule(tables[source].schedule, zone) is None:
-                name = str(key) if names is None else names.get(key, str(key))
-                words = f"{CALCULATED} ({one.schedule}, from {name})"
-                offer(source, Effective(one.schedule, one.factor * factors[source], words, True))
-    # What is left are cycles that nobody outside reads.
-    return settled | {key: _by_default(default, zone, factors[key]) for key in tables if key not in settled}
+        for source in hands_to.get(key, ()):
+            name = str(key) if names is None else names.get(key, str(key))
+            words = f"{CALCULATED} ({one.schedule}, from {name})"
+            offer(source, Effective(one.schedule, one.factor * factors[source], words, True))
+    return settled
+
+
+def _without_reader(calculated: Collection[Key], hands_to: Mapping[Key, Collection[Key]]) -> set[Key]:
+    """The calculated tables that no table hands a schedule to, or that only hand one round a cycle."""
+    read = {source for found in hands_to.values() for source in found}
+    starts = [key for key in hands_to if key not in calculated or key not in read]
+    handed = closure(hands_to, starts)
+    return {key for key in calculated if key not in handed}
 
 
 def _factor(tier: str, tiered: bool) -> int:
