@@ -42,8 +42,9 @@ bench: $(READY) java ## time from change to refreshed result, as a table and as 
 tpch: $(READY) java ## the 22 queries of TPC-H at scale 1 through all cycles of changes, compared with recomputation
 	TRICKLE_TPCH_SCALE=1 $(PYTEST) -o timeout=7200 tests/tpch
 
-fuzz: $(READY) ## random queries under random changes, round after round with other cases, until one fails or you stop it
-	@while TRICKLE_FUZZ_SEED=$$RANDOM$$RANDOM $(PYTEST) -q tests/oracle/test_random_queries.py; do :; done
+fuzz: $(READY) java ## random queries and all other random cases, round after round, until one fails or you stop it
+	@while TRICKLE_FUZZ_SEED=$$RANDOM$$RANDOM $(PYTEST) -q tests/oracle/test_random_queries.py \
+	  && $(PYTEST) -q -m hypothesis --hypothesis-seed=$$RANDOM$$RANDOM; do :; done
 
 stress: $(READY) java ## random graphs through 200 ticks each: order, nothing lost, all as their queries (SEEDS=50)
 	TRICKLE_STRESS_SEEDS=$(or $(SEEDS),50) TRICKLE_STRESS_TICKS=200 $(PYTEST) -q -rP tests/scenarios/gates/test_stress.py
