@@ -12,6 +12,7 @@ from trickle import Trickle
 from trickle.delta.reach import given_by, narrowed
 from trickle.operators import Face, Filter, Join, JoinKind, Operator, Project, Scan, Step, col, equal, walk
 from trickle.operators.expressions import Output
+from trickle.refresh import narrowing
 from trickle.testing import check
 
 ROWS = 400
@@ -67,6 +68,20 @@ def test_files_without_the_keys_are_not_read(shop: Trickle) -> None:
     details = json.loads(shop.refresh_history("s")[0].details)
     # Of five files of lines the one with key 350, and of those of NULL keys none.
     assert details["files_read"] == 1
+
+
+@pytest.mark.parametrize("page, files", [(0, 4), (20_000, 5)])
+def test_a_condition_that_would_skip_little_is_left_out(
+    shop: Trickle, monkeypatch: pytest.MonkeyPatch, page: int, files: int
+) -> None:
+    monkeypatch.setattr(narrowing, "PAGE_ROWS", page)
+    shop.create_stream_table("s", MATCHED, refresh_mode="DIFFERENTIAL")
+    rows = ", ".join(f"({key}, 1, DATE '2024-05-05')" for key in (50, 150, 250, 350))
+    shop.sql(f"INSERT INTO orders VALUES {rows}")
+    shop.refresh_stream_table("s")
+    check(shop)
+    # Four of five files have such keys: where a page is as large as a file, nearly all rows would be read anyway.
+    assert json.loads(shop.refresh_history("s")[0].details)["files_read"] == files
 
 
 def _scans(tree: Operator) -> list[Scan]:

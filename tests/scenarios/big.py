@@ -24,3 +24,4 @@ def read_all_as_big(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(tuning, "ALONE_ROWS", 0)
     patch.setattr(narrowing, "BIG_ROWS", 0)
     patch.setattr(narrowing, "HOLD_ROWS", 0)
+    patch.setattr(narrowing, "PAGE_ROWS", 0)

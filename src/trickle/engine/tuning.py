@@ -59,7 +59,7 @@ _HEAVIEST_FIRST: tuple[Load, ...] = ("any", "change", "small", "alone", "light")
 
 LIGHT_ROWS = 50_000
 """Rows up to which reading is light."""
-ALONE_ROWS = 1_000_000
+ALONE_ROWS = 1_500_000
 """Rows up to which one task reads them in less time than several take to begin."""
 
 

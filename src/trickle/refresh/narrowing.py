@@ -33,7 +33,7 @@ BIG_ROWS = 200_000
 HOLD_ROWS = 2_000_000
 """Rows of a table from which on it is worth a job."""
 _MOST_COVERED = 0.5
-_PAGE_ROWS = 20_000
+PAGE_ROWS = 20_000
 """Rows of a page of a Parquet file as Spark writes it: of a range at least one page is read."""
 
 _numbers = count(1)
@@ -157,8 +157,12 @@ def _read(scan: Scan, field: StructField, ranges: list[Range], snapshot: Snapsho
         wanted |= {file.path for file in files if file.nulls.get(field.name) != 0}
     read = [file for file in files if file.path in wanted]
     chosen, rows = tuple(file.path for file in read), sum(_rows_within(file, field, ranges) for file in read)
+    # A condition that skips little costs more than it saves: with other values each time, it is compiled each time.
+    if rows > _MOST_COVERED * sum(file.rows or 0 for file in files):
+        return scan
     name = next(given for own, given in scan.fields if own == field.name or own.lower() == field.name.lower())
-    return Filter(replace(scan, files=chosen, rows=rows), within(name, ranges, field.dataType, nulls=nulls))
+    least = rows if scan.rows is None else min(rows, scan.rows)
+    return Filter(replace(scan, files=chosen, rows=least), within(name, ranges, field.dataType, nulls=nulls))
 
 
 def _rows_within(file: DataFile, field: StructField, ranges: Sequence[Range]) -> int:
@@ -167,7 +171,7 @@ def _rows_within(file: DataFile, field: StructField, ranges: Sequence[Range]) ->
     if whole is None:
         return rows
     reached = sum(bool(low <= whole[1] and high >= whole[0]) for low, high in ranges)
-    return min(rows, int(rows * covered(ranges, whole)) + reached * _PAGE_ROWS)
+    return min(rows, int(rows * covered(ranges, whole)) + reached * PAGE_ROWS)
 
 
 def without_empty(tree: Operator, steps: Mapping[str, Held]) -> Operator:
