@@ -88,8 +88,10 @@ def test_too_much_is_left_to_spark(table: Snapshot, monkeypatch: pytest.MonkeyPa
     wanted = Wanted.of(KEYS["i"], key, nulls=False)
     assert wanted is not None
     assert can_look_up(table.files, table.schema)
-    monkeypatch.setattr(lookup, "MOST_FOUND", 1)
-    assert Lookups().find(table.location, table.files, table.schema, key, wanted) is None
+    for bound in ("MOST_FOUND", "MOST_BYTES"):
+        with monkeypatch.context() as patch:
+            patch.setattr(lookup, bound, 1)
+            assert Lookups().find(table.location, table.files, table.schema, key, wanted) is None
     monkeypatch.setattr(lookup, "MOST_READ", len(ROWS) - 1)
     assert not can_look_up(table.files, table.schema)
 

@@ -28,8 +28,9 @@ from trickle.lake.paths import is_absolute
 
 MOST_READ = 20_000_000
 """Rows of files that are looked through."""
-MOST_FOUND = 200_000
-"""Rows that are found; more are left to Spark."""
+MOST_FOUND = 100_000
+MOST_BYTES = 32 << 20
+"""Rows that are found, and their size; more are left to Spark, which would be handed them with the plan."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +107,14 @@ class Lookups:
     ) -> tuple[pa.Table, StructType] | None:
         """The rows whose key is wanted, with FILE and ROW when ``located``; None when they are too many."""
         parts: list[pa.Table] = []
-        count = 0
+        count = size = 0
         for file in files:
             rows = self._of_file(location, file, schema, key, wanted)
-            count += rows.num_rows
-            if count > MOST_FOUND:
+            rows = rows if located else rows.drop_columns([FILE, ROW])
+            count, size = count + rows.num_rows, size + rows.nbytes
+            if count > MOST_FOUND or size > MOST_BYTES:
                 return None
-            parts.append(rows if located else rows.drop_columns([FILE, ROW]))
+            parts.append(rows)
         plain = [StructField(one.name, one.dataType) for one in schema.fields]
         places = [StructField(FILE, StringType()), StructField(ROW, LongType())] if located else []
         shape = StructType([*plain, *places])
