@@ -134,3 +134,14 @@ def test_dates_that_python_does_not_have_are_no_ranges(shop: Trickle) -> None:
     shop.sql("INSERT INTO days VALUES (DATE '+12024-01-01', 'far'), (DATE '2024-03-01', 'another')")
     assert shop.refresh_stream_table("s").action == "DIFFERENTIAL"
     check(shop)
+
+
+def test_days_that_python_does_not_have_hide_no_others(t: Trickle) -> None:
+    t.sql("CREATE TABLE a (id INT, day DATE); CREATE TABLE b (id INT, day DATE)")
+    t.sql("INSERT INTO b VALUES (9, DATE '2024-05-05')")
+    t.sql("INSERT INTO b VALUES (2, date_add(DATE '9999-12-31', 2))")
+    query = "SELECT a.id AS a, b.id AS b FROM a JOIN b ON a.day = b.day"
+    t.create_stream_table("s", query, refresh_mode="DIFFERENTIAL")
+    t.sql("INSERT INTO a VALUES (7, date_add(DATE '9999-12-31', 2)), (8, DATE '2024-05-05')")
+    assert t.refresh_stream_table("s").action == "DIFFERENTIAL"
+    assert sorted((row.a, row.b) for row in t.table("s").collect()) == [(7, 2), (8, 9)]

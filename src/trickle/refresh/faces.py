@@ -104,8 +104,9 @@ class Faces:
         if wanted is None:
             return None
         snapshot, files = self._snapshot(leaf), self._files(leaf)
-        if is_ranged(key.dataType):
-            files = files_with(files, key, ranges_of(pa.chunked_array([wanted.values])), nulls=nulls)
+        ranges = ranges_of(pa.chunked_array([wanted.values])) if is_ranged(key.dataType) else []
+        # No ranges say nothing: there are values that Python does not have.
+        files = files_with(files, key, ranges, nulls=nulls) if ranges else files
         schema = pick(snapshot.schema, [own for own, _ in leaf.fields])
         if not can_look_up(files, schema):
             return None
