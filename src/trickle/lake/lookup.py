@@ -1,8 +1,8 @@
 """Rows of a table with some key values, looked up on the driver.
 
-Arrow reads ten million rows of a key column in the time that Spark takes to begin a job, so where some thousand rows
-are wanted of a table, they are read here: the key column of every file that may have them, and the other columns only
-of files that do. What is found travels with the plan.
+Arrow looks through some million rows before Spark has planned, compiled and begun a scan of them. So where some
+thousand rows of a table are wanted, they are read here: the key column of every file that may have them, and the other
+columns only of files that do. What is found travels with the plan.
 
 Only what needs no help from the log is read here, and only types that are the same to Spark, Arrow and Parquet.
 """
@@ -12,19 +12,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
-from pyspark.sql.types import DateType, DecimalType, IntegralType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import DateType, DecimalType, IntegralType, StringType, StructField, StructType
 
 from trickle.algebra.weights import FILE, ROW
 from trickle.engine.arrow import for_spark
 from trickle.lake.datafile import DataFile
-from trickle.lake.few import is_simple
+from trickle.lake.few import are_plain, opened, read_columns, with_places
 from trickle.lake.location import Location
-from trickle.lake.paths import is_absolute
 
 MOST_READ = 20_000_000
 """Rows of files that are looked through."""
@@ -80,11 +77,7 @@ def _is_compared(kind: pa.DataType, key: StructField) -> bool:
 
 def can_look_up(files: Sequence[DataFile], schema: StructType) -> bool:
     """Whether files can be looked through here, and are few enough for it."""
-    return (
-        all(is_simple(one.dataType) for one in schema.fields)
-        and not any(f.partition or f.deletion_vector is not None or is_absolute(f.path) for f in files)
-        and sum(MOST_READ if f.rows is None else f.rows for f in files) <= MOST_READ
-    )
+    return are_plain(files, schema, MOST_READ)
 
 
 @dataclass
@@ -115,9 +108,8 @@ class Lookups:
             if count > MOST_FOUND or size > MOST_BYTES:
                 return None
             parts.append(rows)
-        plain = [StructField(one.name, one.dataType) for one in schema.fields]
-        places = [StructField(FILE, StringType()), StructField(ROW, LongType())] if located else []
-        shape = StructType([*plain, *places])
+        shape = with_places(schema)
+        shape = shape if located else StructType(shape.fields[:-2])
         return (pa.concat_tables(parts) if parts else _nothing(shape)), shape
 
     def _of_file(
@@ -133,30 +125,14 @@ class Lookups:
 
 def _matching(location: Location, path: str, schema: StructType, key: StructField, wanted: Wanted) -> pa.Table:
     """The rows of a file whose key is wanted, with their places."""
-    filesystem, root = location.filesystem()
-    name = unquote(path)
-    with filesystem.open_input_file(f"{root}/{name}" if root else name) as source, pq.ParquetFile(source) as file:
-        there = {column.lower(): column for column in file.schema_arrow.names}
-        if key.name.lower() not in there:
-            mask = pa.repeat(pa.scalar(bool(wanted.values.null_count)), file.metadata.num_rows)
-        else:
-            keys = file.read(columns=[there[key.name.lower()]]).column(0)
-            mask = pc.is_in(keys.cast(wanted.values.type), wanted.values)
-        numbers = pc.indices_nonzero(mask).cast(pa.int64())
+    with opened(location, path) as file:
+        keys = read_columns(file, StructType([StructField(key.name, key.dataType)])).column(0)
+        numbers = pc.indices_nonzero(pc.is_in(keys, wanted.values)).cast(pa.int64())
         if not len(numbers):
-            return _nothing(_with_places(schema))
-        rows = file.read(columns=[there[one.name.lower()] for one in schema.fields if one.name.lower() in there])
-    rows = rows.take(numbers)
-    for missing in (one for one in schema.fields if one.name.lower() not in there):
-        rows = rows.append_column(missing.name, pa.nulls(rows.num_rows))
-    rows = for_spark(rows, StructType([StructField(one.name, one.dataType) for one in schema.fields]))
+            return _nothing(with_places(schema))
+        rows = read_columns(file, schema).take(numbers)
     rows = rows.append_column(FILE, pa.repeat(pa.scalar(path, pa.string()), rows.num_rows))
     return rows.append_column(ROW, pa.chunked_array([numbers]))
-
-
-def _with_places(schema: StructType) -> StructType:
-    fields = [StructField(one.name, one.dataType) for one in schema.fields]
-    return StructType([*fields, StructField(FILE, StringType()), StructField(ROW, LongType())])
 
 
 def _nothing(schema: StructType) -> pa.Table:
