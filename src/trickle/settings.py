@@ -175,6 +175,9 @@ class Settings:
     algebraic_drift_reset_cycles: int = _number(
         0, "refreshes by changes after which floating sums are computed anew; 0 for never"
     )
+    lookup_index_mb: int = _number(
+        8192, "disk for indexes of the files that refreshes look rows up in, in MB; 0 for none", high=10**9
+    )
     history_retention_days: int = _number(90, "age at which vacuum removes refresh history", low=1)
     vacuum_retention_hours: int = _number(168, "age at which vacuum removes unreferenced files")
 

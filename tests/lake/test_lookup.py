@@ -10,12 +10,13 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
 
-from tests.lake.tables import filled, shape
+from tests.lake.tables import committed, filled, frame, shape
 from trickle.algebra.weights import FILE, ROW
 from trickle.engine import Engine
-from trickle.lake import lookup
+from trickle.lake import few, lookup
 from trickle.lake.evolve import add_columns
-from trickle.lake.lookup import Lookups, Wanted, can_look_up
+from trickle.lake.lookup import Lookups, Wanted
+from trickle.lake.rewrite import append
 from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot, open_snapshot
 
@@ -65,6 +66,21 @@ def test_the_rows_that_spark_would_find(engine: Engine, table: Snapshot, column:
     assert _sorted(rows) == _sorted(expected)
 
 
+@pytest.mark.parametrize("column", KEYS)
+def test_row_groups_that_cannot_have_a_key_are_left_out(
+    engine: Engine, table: Snapshot, column: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(few, "GROUP_ROWS", 2)
+    many = [row for row in ROWS for _ in range(5)]
+    rows = frame(engine, TABLE, many).coalesce(1)
+    snapshot = committed(append(engine, table, rows, few=few.Few(engine)))
+    expected = found(snapshot, column, KEYS[column], nulls=True, located=True)
+    naive = [n for n, row in enumerate(many) if row[TABLE.names.index(column)] in KEYS[column].to_pylist()]
+    new = [row[ROW] for row in expected.to_pylist() if row[FILE] not in {file.path for file in table.files}]
+    assert naive
+    assert sorted(new) == naive
+
+
 def test_a_column_that_a_file_lacks_is_null_in_it(engine: Engine, table: Snapshot) -> None:
     add_columns(table, shape("extra long"))
     wider = open_snapshot(table.location)
@@ -87,13 +103,11 @@ def test_too_much_is_left_to_spark(table: Snapshot, monkeypatch: pytest.MonkeyPa
     key = pick(table.schema, ["i"])[0]
     wanted = Wanted.of(KEYS["i"], key, nulls=False)
     assert wanted is not None
-    assert can_look_up(table.files, table.schema)
-    for bound in ("MOST_FOUND", "MOST_BYTES"):
+    assert Lookups().find(table.location, table.files, table.schema, key, wanted) is not None
+    for bound, least in (("MOST_FOUND", 1), ("MOST_BYTES", 1), ("MOST_READ", len(ROWS) - 1)):
         with monkeypatch.context() as patch:
-            patch.setattr(lookup, bound, 1)
+            patch.setattr(lookup, bound, least)
             assert Lookups().find(table.location, table.files, table.schema, key, wanted) is None
-    monkeypatch.setattr(lookup, "MOST_READ", len(ROWS) - 1)
-    assert not can_look_up(table.files, table.schema)
 
 
 def test_a_file_is_looked_through_once_for_the_same_keys(table: Snapshot) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import trickle
-from tests.scenarios.big import take_all_for_big
+from tests.scenarios.big import index_all, take_all_for_big
 from trickle.engine import Engine
 from trickle.testing import check
 from trickle.testing.keeping import arrow_table
@@ -25,6 +25,8 @@ def test_a_random_query_equals_recomputation(
 ) -> None:
     if number % 3 == 1:
         take_all_for_big(monkeypatch)
+    if number % 3 == 2:
+        index_all(monkeypatch)
     given = case(Choices.seeded(900 + number), BATCHES)
     with trickle.connect(tmp_path / "wh", spark=engine.spark) as t:
         for name, columns in given.schemas.items():

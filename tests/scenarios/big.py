@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trickle.engine import tuning
-from trickle.lake import few, lookup, merge, rewrite
+from trickle.lake import few, indexes, lookup, merge, rewrite
 from trickle.refresh import faces, narrowing
 
 
@@ -26,3 +26,9 @@ def read_all_as_big(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(narrowing, "BIG_ROWS", 0)
     patch.setattr(narrowing, "HOLD_ROWS", 0)
     patch.setattr(narrowing, "PAGE_ROWS", 0)
+
+
+def index_all(patch: pytest.MonkeyPatch) -> None:
+    """Every file is searched by an index from the first time on."""
+    patch.setattr(indexes, "LEAST_ROWS", 0)
+    patch.setattr(indexes.Indexes, "expect", lambda *_: True)

@@ -43,6 +43,8 @@ from trickle.lake.paths import is_absolute
 MOST_ROWS = 100_000
 """Rows that are collected."""
 MOST_BYTES = 64 << 20
+GROUP_ROWS = 100_000
+"""Rows of a row group: where rows lie in some order, a lookup leaves out most groups by their statistics."""
 MOST_REWRITTEN = 2_000_000
 """Bytes and rows of data files that are read and written anew on the driver: Arrow does it faster than Spark."""
 
@@ -73,16 +75,18 @@ def is_simple(kind: DataType) -> bool:
 
 def are_few(files: Sequence[DataFile], schema: StructType, most: int = MOST_ROWS) -> bool:
     """Whether files are read on the driver: small, and all of their contents in them."""
-    return are_plain(files, schema, most) and sum(file.size for file in files) <= MOST_BYTES
+    return are_plain(files, schema) and not are_many(files, most) and sum(file.size for file in files) <= MOST_BYTES
 
 
-def are_plain(files: Sequence[DataFile], schema: StructType, most: int) -> bool:
-    """Whether all that is wanted is in the files, in types that the driver reads as Spark does, and not more rows."""
-    return (
-        all(is_simple(field.dataType) for field in schema.fields)
-        and not any(file.partition or file.deletion_vector is not None or is_absolute(file.path) for file in files)
-        and sum(most if file.rows is None else file.rows for file in files) <= most
-    )
+def are_plain(files: Sequence[DataFile], schema: StructType) -> bool:
+    """Whether all that is wanted is in the files, in types that the driver reads as Spark does."""
+    simple = all(is_simple(field.dataType) for field in schema.fields)
+    return simple and not any(file.partition or file.deletion_vector or is_absolute(file.path) for file in files)
+
+
+def are_many(files: Sequence[DataFile], most: int) -> bool:
+    """Whether files have more rows than that, or nobody knows."""
+    return any(file.rows is None for file in files) or sum(file.rows or 0 for file in files) > most
 
 
 def read_few(location: Location, path: str, schema: StructType, beside: Sequence[StructField] = ()) -> pa.Table:
@@ -103,13 +107,20 @@ def opened(location: Location, path: str) -> Iterator[pq.ParquetFile]:
         yield file
 
 
-def read_columns(file: pq.ParquetFile, schema: StructType, beside: Sequence[StructField] = ()) -> pa.Table:
-    """The same as ``read_few`` for a file that is open."""
+def read_columns(
+    file: pq.ParquetFile,
+    schema: StructType,
+    beside: Sequence[StructField] = (),
+    groups: Sequence[int] | None = None,
+) -> pa.Table:
+    """The same as ``read_few`` for a file that is open, or for some of its row groups."""
     there = {name.lower(): name for name in file.schema_arrow.names}
     wanted = [there[field.name.lower()] for field in schema.fields if field.name.lower() in there]
-    table = file.read(columns=[*wanted, *(field.name for field in beside)])
+    groups = range(file.num_row_groups) if groups is None else groups
+    table = file.read_row_groups(groups, columns=[*wanted, *(field.name for field in beside)])
+    rows = sum(file.metadata.row_group(group).num_rows for group in groups)
     for missing in (field for field in schema.fields if field.name.lower() not in there):
-        table = table.append_column(missing.name, pa.nulls(file.metadata.num_rows))
+        table = table.append_column(missing.name, pa.nulls(rows))
     fields = [StructField(field.name, field.dataType) for field in schema.fields]
     return for_spark(table, StructType([*fields, *beside]))
 
@@ -149,5 +160,10 @@ def write_few(location: Location, folder: str, tables: Sequence[pa.Table]) -> No
         if table.num_rows:
             with filesystem.open_output_stream(f"{place}/part-{number:05d}-{unique}.parquet") as stream:
                 pq.write_table(
-                    table, stream, compression="snappy", store_decimal_as_integer=True, write_page_index=True
+                    table,
+                    stream,
+                    row_group_size=GROUP_ROWS,
+                    compression="snappy",
+                    store_decimal_as_integer=True,
+                    write_page_index=True,
                 )

@@ -2,7 +2,8 @@
 
 Arrow looks through some million rows before Spark has planned, compiled and begun a scan of them. So where some
 thousand rows of a table are wanted, they are read here: the key column of every file that may have them, and the other
-columns only of files that do. What is found travels with the plan.
+columns only of files that do. Files that are looked through again get an index (``indexes.py``), and are then searched
+instead. What is found travels with the plan.
 
 Only what needs no help from the log is read here, and only types that are the same to Spark, Arrow and Parquet.
 """
@@ -12,21 +13,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql.types import DateType, DecimalType, IntegralType, StringType, StructField, StructType
 
 from trickle.algebra.weights import FILE, ROW
 from trickle.engine.arrow import for_spark
 from trickle.lake.datafile import DataFile
-from trickle.lake.few import are_plain, opened, read_columns, with_places
+from trickle.lake.few import are_many, are_plain, opened, read_columns, with_places
+from trickle.lake.indexes import Indexes, Place
 from trickle.lake.location import Location
 
 MOST_READ = 20_000_000
-"""Rows of files that are looked through."""
-MOST_FOUND = 100_000
-MOST_BYTES = 32 << 20
+"""Rows of files without an index that are looked through."""
+MOST_FOUND = 400_000
+MOST_BYTES = 64 << 20
 """Rows that are found, and their size; more are left to Spark, which would be handed them with the plan."""
 
 
@@ -75,18 +79,17 @@ def _is_compared(kind: pa.DataType, key: StructField) -> bool:
             return False
 
 
-def can_look_up(files: Sequence[DataFile], schema: StructType) -> bool:
-    """Whether files can be looked through here, and are few enough for it."""
-    return are_plain(files, schema, MOST_READ)
-
-
 @dataclass
 class Lookups:
     """Lookups of one refresh. Old and new version of a table share most files: each is looked through once."""
 
+    indexes: Indexes | None = None
     files: int = 0
     rows: int = 0
+    """Rows that were looked at: all of a file, or those that its index points to."""
+    rows_indexed: int = 0
     _found: dict[tuple[str, str, str, tuple[str, ...], str], pa.Table] = field(default_factory=dict)
+    _new: set[str] = field(default_factory=set)
 
     def find(
         self,
@@ -98,11 +101,16 @@ class Lookups:
         *,
         located: bool = False,
     ) -> tuple[pa.Table, StructType] | None:
-        """The rows whose key is wanted, with FILE and ROW when ``located``; None when they are too many."""
+        """The rows whose key is wanted, with FILE and ROW when ``located``; None when that is too much for here."""
+        if not are_plain(files, schema):
+            return None
+        indexed = self._indexed(location, files, schema, key)
+        if are_many([file for file in files if file.path not in indexed], MOST_READ):
+            return None
         parts: list[pa.Table] = []
         count = size = 0
         for file in files:
-            rows = self._of_file(location, file, schema, key, wanted)
+            rows = self._of_file(location, file, schema, key, wanted, indexed.get(file.path))
             rows = rows if located else rows.drop_columns([FILE, ROW])
             count, size = count + rows.num_rows, size + rows.nbytes
             if count > MOST_FOUND or size > MOST_BYTES:
@@ -112,25 +120,107 @@ class Lookups:
         shape = shape if located else StructType(shape.fields[:-2])
         return (pa.concat_tables(parts) if parts else _nothing(shape)), shape
 
+    def _indexed(
+        self, location: Location, files: Sequence[DataFile], schema: StructType, key: StructField
+    ) -> dict[str, Place]:
+        """The files that are searched by an index. Those that an earlier refresh looked through get one now."""
+        if self.indexes is None:
+            return {}
+        places = [place for file in files if (place := Place(location, file, key)).is_indexable]
+        known = [place for place in places if self._is_known(self.indexes, place)]
+        missing = {place.file.path: self.indexes.missing_bytes(place, schema) for place in known}
+        to_make = [place for place in known if missing[place.file.path]]
+        if to_make and self.indexes.make_room(sum(missing.values())):
+            self.indexes.make(to_make, schema)
+            self.rows_indexed += sum(place.file.rows or 0 for place in to_make)
+        elif to_make:
+            known = [place for place in known if not missing[place.file.path]]
+        return {place.file.path: place for place in known}
+
+    def _is_known(self, indexes: Indexes, place: Place) -> bool:
+        if place.name in self._new:
+            return False
+        known = indexes.expect(place)
+        if not known:
+            self._new.add(place.name)
+        return known
+
     def _of_file(
-        self, location: Location, file: DataFile, schema: StructType, key: StructField, wanted: Wanted
+        self,
+        location: Location,
+        file: DataFile,
+        schema: StructType,
+        key: StructField,
+        wanted: Wanted,
+        index: Place | None,
     ) -> pa.Table:
         place = (location.uri, file.path, key.name, tuple(schema.names), wanted.token)
         if place not in self._found:
             self.files += 1
-            self.rows += file.rows or 0
-            self._found[place] = _matching(location, file.path, schema, key, wanted)
+            found = self._searched(index, schema, wanted) if index is not None else None
+            self.rows += (file.rows or 0) if found is None else found.num_rows
+            self._found[place] = _matching(location, file.path, schema, key, wanted) if found is None else found
         return self._found[place]
+
+    def _searched(self, place: Place, schema: StructType, wanted: Wanted) -> pa.Table | None:
+        assert self.indexes is not None
+        found = self.indexes.find(place, schema, wanted.values)
+        return None if found is None else _placed(*found, place.file.path)
 
 
 def _matching(location: Location, path: str, schema: StructType, key: StructField, wanted: Wanted) -> pa.Table:
     """The rows of a file whose key is wanted, with their places."""
     with opened(location, path) as file:
-        keys = read_columns(file, StructType([StructField(key.name, key.dataType)])).column(0)
-        numbers = pc.indices_nonzero(pc.is_in(keys, wanted.values)).cast(pa.int64())
-        if not len(numbers):
+        groups = _groups_with(file.metadata, key, wanted.values)
+        if not groups:
             return _nothing(with_places(schema))
-        rows = read_columns(file, schema).take(numbers)
+        keys = read_columns(file, StructType([StructField(key.name, key.dataType)]), groups=groups).column(0)
+        found = pc.indices_nonzero(pc.is_in(keys, wanted.values)).cast(pa.int64())
+        if not len(found):
+            return _nothing(with_places(schema))
+        chosen, positions, numbers = _in_groups(file.metadata, groups, found)
+        rows = read_columns(file, schema, groups=chosen).take(positions)
+    return _placed(rows, numbers, path)
+
+
+def _groups_with(metadata: pq.FileMetaData, key: StructField, values: pa.Array) -> list[int]:
+    """The row groups that may have one of the sorted values in a column, by what the file says of them."""
+    everything = list(range(metadata.num_row_groups))
+    place = next((n for n in range(metadata.num_columns) if metadata.schema.column(n).path == key.name), None)
+    if place is None or values.null_count or not isinstance(key.dataType, IntegralType | DateType):
+        return everything
+    known = [metadata.row_group(group).column(place).statistics for group in everything]
+    if any(one is None or not one.has_min_max for one in known):
+        # A group of NULLs has no least value; to tell it from one of which nothing is known is not worth it.
+        return everything
+    # As numbers: Python has no dates beyond its years.
+    numbers = values.cast(pa.int32() if isinstance(key.dataType, DateType) else values.type).cast(pa.int64())
+    low = pc.search_sorted(numbers, pa.array([one.min_raw for one in known], pa.int64()), side="left")
+    high = pc.search_sorted(numbers, pa.array([one.max_raw for one in known], pa.int64()), side="right")
+    return [group for group, any_there in enumerate(pc.greater(high, low).to_pylist()) if any_there]
+
+
+def _in_groups(
+    metadata: pq.FileMetaData, groups: Sequence[int], found: pa.Array
+) -> tuple[list[int], pa.Array, pa.Array]:
+    """Of positions in the rows of some groups: the groups that have them, the positions there, and in the file."""
+    begins = list(accumulate((metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)), initial=0))
+    chosen: list[int] = []
+    positions, numbers = [], []
+    before = before_chosen = 0
+    for group in groups:
+        rows = begins[group + 1] - begins[group]
+        here = found.filter(pc.and_(pc.greater_equal(found, before), pc.less(found, before + rows)))
+        if len(here):
+            chosen.append(group)
+            positions.append(pc.add(here, before_chosen - before))
+            numbers.append(pc.add(here, begins[group] - before))
+            before_chosen += rows
+        before += rows
+    return chosen, pa.concat_arrays(positions), pa.concat_arrays(numbers)
+
+
+def _placed(rows: pa.Table, numbers: pa.Array, path: str) -> pa.Table:
     rows = rows.append_column(FILE, pa.repeat(pa.scalar(path, pa.string()), rows.num_rows))
     return rows.append_column(ROW, pa.chunked_array([numbers]))
 

@@ -37,8 +37,11 @@ CHANGES_FOLDER = "_trickle_changes"
 GROUP = "__trickle_group"
 """Number of the group of rows that share their data files."""
 
+FILE_ROWS = 500_000
 ORDERED_ROWS = 250_000
-"""Rows of a file of a table whose rows are looked up by key."""
+"""Rows of a file, and of one of a table that lies in the order of a key. To change a row, its file is rewritten."""
+GROUP_BYTES = 8 << 20
+"""Bytes of a row group: where rows lie in some order, a lookup leaves out most groups by their statistics."""
 
 _NULL = "n"
 _PLAIN = "v"
@@ -131,7 +134,7 @@ def stage(
         frame = frame.sortWithinPartitions(*(F.col(quote(name)) for name in (*helpers, *order)))
     stage_id = new_stage_id()
     try:
-        _write(frame, target.location, data_folder(stage_id), helpers, ORDERED_ROWS if order else 0)
+        _write(frame, target.location, data_folder(stage_id), helpers, ORDERED_ROWS if order else FILE_ROWS)
         return Staged(stage_id, _describe(target, stage_id, helpers))
     except BaseException:
         discard(target.location, stage_id)
@@ -217,6 +220,7 @@ def _write(frame: DataFrame, location: Location, folder: str, helpers: Sequence[
         frame.write.mode("error")
         .option("compression", "snappy")
         .option("maxRecordsPerFile", most_rows)
+        .option("parquet.block.size", GROUP_BYTES)
         .option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
     )
     with spark_errors():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
 from trickle.delta.optimize.prune import is_nothing, prune
@@ -84,4 +85,6 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
 
 
 def _located(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
-    return conform(rows, snapshot.schema, beside=(WEIGHT, FILE, ROW, HIDDEN))
+    located = conform(rows, snapshot.schema, beside=(WEIGHT, FILE, ROW, HIDDEN))
+    # Where no stored row is met, they are NULL without a type.
+    return located.withColumns({FILE: F.col(FILE).cast("string"), ROW: F.col(ROW).cast("bigint")})

@@ -19,7 +19,7 @@ from trickle.engine import Engine, spark_errors
 from trickle.engine.tuning import Load, is_light, load_of
 from trickle.lake.datafile import DataFile
 from trickle.lake.few import Few, rows_at_hand
-from trickle.lake.lookup import Lookups, Wanted, can_look_up
+from trickle.lake.lookup import Lookups, Wanted
 from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot
 from trickle.operators import Face, Filter, Operator, Project, Scan, Step, Values, walk
@@ -108,8 +108,6 @@ class Faces:
         # No ranges say nothing: there are values that Python does not have.
         files = files_with(files, key, ranges, nulls=nulls) if ranges else files
         schema = pick(snapshot.schema, [own for own, _ in leaf.fields])
-        if not can_look_up(files, schema):
-            return None
         found = self.lookups.find(snapshot.location, files, schema, key, wanted, located=leaf.located)
         return None if found is None else Held(None, found[0].num_rows, *found)
 

@@ -25,6 +25,8 @@ from trickle.lake.assign import conform
 from trickle.lake.changes import consolidate
 from trickle.lake.create import create
 from trickle.lake.few import Few
+from trickle.lake.indexes import Indexes, indexes_in
+from trickle.lake.lookup import Lookups
 from trickle.lake.prepared import Prepared
 from trickle.lake.rewrite import overwrite
 from trickle.lake.shape import lost_columns, relaxed
@@ -38,6 +40,7 @@ from trickle.refresh.faces import Faces, Table
 from trickle.refresh.members import Member
 from trickle.refresh.settled import with_settled_views
 from trickle.refresh.state import State, folder_of, kept_in_full
+from trickle.settings import Settings
 from trickle.sources.lake import LakePosition
 from trickle.sql import Query, query
 from trickle.sql.clock import at_time
@@ -193,6 +196,7 @@ def _kept(task: Task, state: State, stages: Sequence[Stage]) -> Made:
         "files_read": faces.files_read + faces.lookups.files,
         "files_looked_through": faces.lookups.files,
         "rows_looked_through": faces.lookups.rows,
+        "rows_indexed": faces.lookups.rows_indexed,
     }
     if task.compiled.unrestricted:
         details["read_whole"] = list(task.compiled.unrestricted)
@@ -245,23 +249,38 @@ def _inner_snapshot(task: Task, compiled: Compiled, stage: Stage) -> tuple[str, 
 
 
 def _faces(task: Task, *, is_small: bool) -> Faces:
-    faces = Faces(task.warehouse.engine, is_small, {NOW: task.moment}, max_depth=_max_rounds(task))
+    settings = _settings(task)
+    faces = Faces(
+        task.warehouse.engine,
+        is_small,
+        {NOW: task.moment},
+        max_depth=settings.ivm_recursive_max_depth,
+        lookups=Lookups(_indexes(task.warehouse, settings)),
+    )
     for source in task.member.reading.tables:
         faces.tables[str(source.name)] = _source(task, source)
     return faces
 
 
+def _indexes(warehouse: Warehouse, settings: Settings) -> Indexes | None:
+    """The indexes of looked up files, in a folder that no schema can have. They are mapped: the disk has to be here."""
+    if not warehouse.root.is_local or not settings.lookup_index_mb:
+        return None
+    return indexes_in(warehouse.root.child("_indexes").uri, settings.lookup_index_mb << 20)
+
+
 def _new_faces(task: Task) -> Faces:
     """The sources as they are now: what they were does not matter, and may be gone."""
-    faces = Faces(task.warehouse.engine, False, {NOW: task.moment}, max_depth=_max_rounds(task))
+    depth = _settings(task).ivm_recursive_max_depth
+    faces = Faces(task.warehouse.engine, False, {NOW: task.moment}, max_depth=depth)
     for source in task.member.reading.tables:
         faces.tables[str(source.name)] = Table(None, _new(task, source))
     return faces
 
 
-def _max_rounds(task: Task) -> int:
+def _settings(task: Task) -> Settings:
     with task.warehouse.catalog.read() as tx:
-        return task.warehouse.settings(tx).ivm_recursive_max_depth
+        return task.warehouse.settings(tx)
 
 
 def _new(task: Task, source: Relation) -> Snapshot:

@@ -1,0 +1,146 @@
+"""Rows found by an index: those that looking through the file finds, and nothing is lost when the index is."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.lake.tables import filled, shape
+from trickle.engine import Engine
+from trickle.lake import indexes as module
+from trickle.lake.indexes import Indexes, Place, _positions
+from trickle.lake.lookup import Lookups, Wanted
+from trickle.lake.scan import pick
+from trickle.lake.snapshot import Snapshot
+
+TABLE = shape("k long, day date, v string, m decimal(9;2)")
+ROWS = [(n * 7 % 20 if n % 9 else None, None, f"v{n}", None) for n in range(60)]
+KEYS = pa.chunked_array([[3, 14, 99, None]], pa.int64())
+
+
+@pytest.fixture(autouse=True)
+def _small_files_have_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LEAST_ROWS", 0)
+
+
+@pytest.fixture
+def table(engine: Engine, tmp_path: Path) -> Snapshot:
+    return filled(engine, tmp_path / "table", TABLE, ROWS)
+
+
+@pytest.fixture
+def indexes(tmp_path: Path) -> Indexes:
+    return Indexes(tmp_path / "indexes", 1 << 20)
+
+
+def looked_up(table: Snapshot, indexes: Indexes | None, *, nulls: bool = True) -> tuple[Lookups, list[str]]:
+    """What a refresh finds, in order."""
+    key = pick(table.schema, ["k"])[0]
+    wanted = Wanted.of(KEYS, key, nulls=nulls)
+    assert wanted is not None
+    lookups = Lookups(indexes)
+    found = lookups.find(table.location, table.files, table.schema, key, wanted, located=True)
+    assert found is not None
+    return lookups, sorted(map(str, found[0].to_pylist()))
+
+
+@given(
+    st.lists(st.integers(0, 9)).map(sorted),
+    st.integers(0, 3),
+    st.sets(st.integers(-1, 12)).map(sorted),
+    st.booleans(),
+)
+def test_positions_are_those_of_the_values(keys: list[int], nulls: int, values: list[int], with_null: bool) -> None:
+    every = [*keys, *[None] * nulls]
+    wanted = [*values, *[None] * with_null]
+    found = _positions(pa.array(every, pa.int64()), pa.array(wanted, pa.int64())).to_pylist()
+    assert found == [place for place, key in enumerate(every) if key in wanted]
+
+
+@pytest.mark.parametrize("nulls", [False, True])
+def test_the_third_refresh_makes_an_index_and_others_use_it(table: Snapshot, indexes: Indexes, nulls: bool) -> None:
+    _, expected = looked_up(table, None, nulls=nulls)
+    runs = [looked_up(table, indexes, nulls=nulls) for _ in range(4)]
+    assert expected
+    assert [found for _, found in runs] == [expected] * 4
+    assert [lookups.rows_indexed for lookups, _ in runs] == [0, 0, len(ROWS), 0]
+    assert [lookups.rows for lookups, _ in runs] == [len(ROWS), len(ROWS), len(expected), len(expected)]
+
+
+def test_one_refresh_looks_often_without_making_an_index(table: Snapshot, indexes: Indexes) -> None:
+    key = pick(table.schema, ["k"])[0]
+    lookups = Lookups(indexes)
+    for keys in (KEYS, pa.chunked_array([[5]], pa.int64()), pa.chunked_array([[6]], pa.int64())):
+        wanted = Wanted.of(keys, key, nulls=False)
+        assert wanted is not None
+        lookups.find(table.location, table.files, table.schema, key, wanted)
+    assert lookups.rows_indexed == 0
+
+
+def test_another_column_joins_the_index(table: Snapshot, indexes: Indexes) -> None:
+    for _ in range(3):
+        looked_up(table, indexes)
+    place = Place(table.location, table.files[0], pick(table.schema, ["k"])[0])
+    assert not indexes.missing_bytes(place, table.schema)
+    wider = shape("k long, v binary")
+    assert indexes.missing_bytes(place, wider) == 40 * len(ROWS), "of another type it is another column"
+
+
+def test_a_lost_or_broken_index_is_made_again(table: Snapshot, tmp_path: Path) -> None:
+    _, expected = looked_up(table, None)
+    folder = tmp_path / "indexes"
+    for spoil in ("remove", "truncate", "one column"):
+        for _ in range(3):
+            looked_up(table, Indexes(folder, 1 << 20))
+        files = sorted(folder.rglob("*"))
+        if spoil == "remove":
+            shutil.rmtree(folder)
+        elif spoil == "truncate":
+            for file in files:
+                if file.is_file():
+                    file.write_bytes(file.read_bytes()[:10])
+        else:
+            next(file for file in files if file.name.startswith("c")).unlink()
+        for _ in range(4):
+            lookups, found = looked_up(table, Indexes(folder, 1 << 20))
+            assert found == expected, spoil
+        assert lookups.rows == len(expected), f"{spoil}: searched again"
+
+
+def test_there_is_no_index_without_room(table: Snapshot, tmp_path: Path) -> None:
+    _, expected = looked_up(table, None)
+    small = Indexes(tmp_path / "indexes", 100)
+    for _ in range(4):
+        lookups, found = looked_up(table, small)
+        assert found == expected
+        assert lookups.rows_indexed == 0
+
+
+def test_what_was_not_used_for_long_makes_room(table: Snapshot, tmp_path: Path) -> None:
+    folder = tmp_path / "indexes"
+    indexes = Indexes(folder, 20_000)
+    old, recent = folder / "old", folder / "recent"
+    for place in (old, recent):
+        place.mkdir(parents=True)
+        (place / "keys").write_bytes(b"x" * 8_000)
+    os.utime(old, (0, 0))
+    looked_up(table, indexes)
+    looked_up(table, indexes)
+    lookups, _ = looked_up(table, indexes)
+    assert lookups.rows_indexed == len(ROWS)
+    assert not old.exists()
+    assert recent.exists()
+
+
+def test_a_folder_that_cannot_be_written_is_done_without(table: Snapshot, tmp_path: Path) -> None:
+    _, expected = looked_up(table, None)
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    for _ in range(4):
+        assert looked_up(table, Indexes(blocked / "indexes", 1 << 20))[1] == expected
