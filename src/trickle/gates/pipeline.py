@@ -41,24 +41,14 @@ RELEASE: tuple[Gate, ...] = (StagedFuseGate(), UserGates(), SnapshotGate(), Diam
 """Asked when the change is staged and not yet committed."""
 
 
-def admit(
-    table: TableFacts,
-    facts: Facts,
-    *,
-    all: bool = False,  # noqa: A002 - the callers' word; the builtin is not needed here
-) -> Verdict:
+def admit(table: TableFacts, facts: Facts, *, everything: bool = False) -> Verdict:
     """Whether a refresh may begin."""
-    return ask("admit", ADMIT, table, facts, everything=all)
+    return ask("admit", ADMIT, table, facts, everything=everything)
 
 
-def release(
-    table: TableFacts,
-    facts: Facts,
-    *,
-    all: bool = False,  # noqa: A002 - as above
-) -> Verdict:
+def release(table: TableFacts, facts: Facts) -> Verdict:
     """Whether a staged change may be committed."""
-    return ask("release", RELEASE, table, facts, everything=all)
+    return ask("release", RELEASE, table, facts)
 
 
 def ask(phase: str, gates: Iterable[Gate], table: TableFacts, facts: Facts, *, everything: bool = False) -> Verdict:

@@ -80,8 +80,8 @@ def refresh(
 ) -> list[RefreshResult]:
     """Refresh stream tables as one unit: all of them move, or none.
 
-    When a gate holds one back, none is computed or committed: Gated for somebody who asked, results of action SKIP for
-    the scheduler (``tick``).
+    When a gate holds one back, none is computed or committed: Gated for somebody who asked (ConcurrentModification when
+    another refresh is at work), results of action SKIP for the scheduler (``tick``).
     """
     board = Board(warehouse) if tick is None else tick.board
     run = _Run(warehouse, initiated_by, force, warehouse.clock.now(), uuid.uuid4().hex, tick, board)
