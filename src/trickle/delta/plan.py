@@ -15,7 +15,7 @@ OWN = "__trickle_own"
 """The table that a plan keeps, as a table that the plan reads."""
 
 CHANGED = "changed"
-"""The step that has the change of what a stored table is computed from."""
+"""The step with the change of what a stored table is computed from. Without rows in it, the table does not change."""
 
 
 @dataclass(frozen=True)

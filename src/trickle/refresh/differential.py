@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
 from trickle.delta.optimize.prune import is_nothing, prune
-from trickle.delta.plan import OWN, Plan
+from trickle.delta.plan import CHANGED, OWN, Plan
 from trickle.delta.stages import Stage
 from trickle.lake.assign import conform
 from trickle.lake.merge import merge_rows
@@ -68,16 +68,18 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
     faces.steps.clear()
     empty: list[str] = []
     for step in plan.steps:
-        tree = prune(step.tree, (), empty)
-        held = None if is_nothing(tree) else faces.hold_step(tree, Known(step.tree).then(empty))
+        tree, found = faces.without_nulls(prune(step.tree, (), empty))
+        held = None if is_nothing(tree) else faces.hold_step(tree, Known(step.tree).then(empty, found))
         if held is None or not held.rows:
+            if step.name == CHANGED:
+                return None
             empty.append(step.name)
         else:
             faces.steps[step.name] = held
-    result = prune(plan.result, (), empty)
+    result, found = faces.without_nulls(prune(plan.result, (), empty))
     if is_nothing(result):
         return None
-    rows, load = faces.planned(result, Known(plan.result).then(empty))
+    rows, load = faces.planned(result, Known(plan.result).then(empty, found))
     few = faces.few(load)
     if plan.located:
         return replace_rows(faces.engine, snapshot, _located(rows, snapshot), few=few)

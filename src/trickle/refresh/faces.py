@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +14,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from trickle.algebra.names import quote
 from trickle.algebra.weights import WEIGHT
+from trickle.delta.optimize.nulls import Removal
 from trickle.delta.reach import given_by
 from trickle.engine import Engine, spark_errors
 from trickle.engine.tuning import Load, is_light, load_of
@@ -28,6 +29,7 @@ from trickle.refresh.narrowing import Narrowing, all_values, empty_steps, files_
 from trickle.refresh.ranges import is_ranged, ranges_of
 from trickle.refresh.recursion import MAX_DEPTH, resolved
 from trickle.refresh.texts import Known, Texts
+from trickle.refresh.views import Rows, View, Views
 from trickle.sql.clock import with_moments
 
 __all__ = ["Faces", "Held", "Table", "change_columns"]
@@ -66,12 +68,21 @@ class Faces:
     """Rounds after which a recursion is taken for endless."""
     files_read: int = 0
     lookups: Lookups = field(default_factory=Lookups)
+    views: Views = field(init=False)
     _cached: ExitStack = field(default_factory=ExitStack)
-    _views: dict[tuple[str, tuple[str, ...], bool, int], tuple[Held | Snapshot, str]] = field(default_factory=dict)
+    _sources: dict[int, Held | Snapshot] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.views = Views(self.engine)
 
     def run(self, tree: Operator) -> DataFrame:
         """A tree as a DataFrame. Recursions in it are computed at once."""
         return self.planned(tree)[0]
+
+    def without_nulls(self, tree: Operator) -> tuple[Operator, list[bool]]:
+        """The tree without parts that ask for NULL where there is none, and what tells how it was made of the tree."""
+        removal = Removal(self._has_no_null)
+        return removal.tree(tree), removal.answers
 
     def planned(self, tree: Operator, known: Known | None = None) -> tuple[DataFrame, Load]:
         """A tree as a DataFrame, and how much it is to read; ``known`` is what it will come again as."""
@@ -119,20 +130,28 @@ class Faces:
         load = self._load(tree)
         # What only picks from rows at hand takes no task at all.
         alone = load in ("alone", "light") and not all(map(_is_at_hand, walk(tree)))
-        views = {key: self._view(found, alone) for key, found in leaves.items()}
+        views = self._views(leaves, alone)
         return self.engine.sql(_texts.text(tree, _leaf_key, views, known=known, alone=alone)), load
 
-    def _view(self, leaves: Sequence[Scan | Step], alone: bool) -> str:
-        """The name under which Spark knows a leaf, with the columns that are wanted of it; ``alone`` for one task."""
-        first, columns = leaves[0], tuple(_columns(leaves))
-        source = self._source(first)
-        # A name may come to stand for something else, and an identity too once what had it is gone: it is kept.
-        key = (_leaf_key(first), columns, alone, id(source))
-        if key not in self._views:
-            frame = self._frame(first, columns)
-            view = self._cached.enter_context(self.engine.temp_view(frame.coalesce(1) if alone else frame))
-            self._views[key] = (source, view)
-        return self._views[key][1]
+    def _views(self, leaves: Mapping[str, Sequence[Scan | Step]], alone: bool) -> dict[str, View]:
+        """Where Spark finds leaves, with the columns that are wanted of them; ``alone`` for one task."""
+        keys: dict[str, Hashable] = {}
+        at_hand: dict[Hashable, Rows] = {}
+        for name, same in leaves.items():
+            first, columns = same[0], _columns(same)
+            source = self._source(first)
+            # A name may come to stand for something else, and an identity too once what had it is gone: it is kept.
+            self._sources[id(source)] = source
+            keys[name] = key = (name, tuple(columns), alone, id(source))
+            if self.views.find(key) is None:
+                rows = self._rows(first, columns)
+                if rows is None:
+                    self.views.show(key, self._frame(first, columns), alone=alone)
+                else:
+                    at_hand[key] = rows
+        self.views.show_rows(at_hand, alone=alone)
+        found = {name: self.views.find(key) for name, key in keys.items()}
+        return {name: view for name, view in found.items() if view is not None}
 
     def _source(self, leaf: Scan | Step) -> Held | Snapshot:
         """What a leaf stands for now."""
@@ -176,6 +195,8 @@ class Faces:
 
     def hold_step(self, tree: Operator, known: Known | None = None) -> Held:
         """The rows of a step. What only picks from changes at hand costs nothing to repeat, and no job to look at."""
+        if isinstance(tree, Step) and all(own == given for own, given in tree.fields):
+            return self.steps[tree.name]
         frame, load = self.planned(tree, known)
         if self.is_small and all(map(_is_at_hand, walk(tree))):
             if not any(isinstance(node, Filter) for node in walk(tree)):
@@ -200,21 +221,32 @@ class Faces:
 
     def close(self) -> None:
         """Let go of what Spark keeps."""
+        self.views.close()
         self._cached.close()
 
-    def _frame(self, first: Scan | Step, columns: Sequence[str]) -> DataFrame:
-        if isinstance(first, Step):
-            return self.steps[first.name].read(self.engine, columns)
-        if first.face is Face.CHANGE:
-            return self.changes[first.table].read(self.engine, [*columns, WEIGHT])
-        snapshot, files = self._snapshot(first), self._files(first)
-        self.files_read += len(files)
+    def _rows(self, leaf: Scan | Step, columns: Sequence[str]) -> Rows | None:
+        """The rows of a leaf that the driver has, or reads because they are few."""
+        if isinstance(leaf, Step):
+            return self.steps[leaf.name].at_hand(columns)
+        if leaf.face is Face.CHANGE:
+            return self.changes[leaf.table].at_hand([*columns, WEIGHT])
+        snapshot, files = self._snapshot(leaf), self._files(leaf)
         shape = pick(snapshot.schema, columns)
-        found = rows_at_hand(snapshot.location, files, shape, located=first.located, most=MOST_AT_HAND)
-        if found is not None:
-            return self.engine.from_arrow(*found)
+        found = rows_at_hand(snapshot.location, files, shape, located=leaf.located, most=MOST_AT_HAND)
+        self.files_read += 0 if found is None else len(files)
+        return found
+
+    def _frame(self, leaf: Scan | Step, columns: Sequence[str]) -> DataFrame:
+        """A leaf that the driver does not have."""
+        held = self._held(leaf)
+        if held is not None:
+            assert held.frame is not None, "rows are on the driver or in a frame"
+            return held.frame
+        assert isinstance(leaf, Scan)
+        snapshot, files = self._snapshot(leaf), self._files(leaf)
+        self.files_read += len(files)
         with spark_errors():
-            return scan(self.engine, snapshot, columns=columns, files=files, located=first.located)
+            return scan(self.engine, snapshot, columns=columns, files=files, located=leaf.located)
 
     def _files(self, leaf: Scan) -> Sequence[DataFile]:
         """The files that have to be read."""
@@ -230,15 +262,29 @@ class Faces:
         assert snapshot is not None, f"{leaf.table} has no {leaf.face} version"
         return snapshot
 
+    def _has_no_null(self, leaf: Scan | Step, column: str) -> bool:
+        """Whether a column is known to have no NULL: counted where the driver has it, else told by the files."""
+        if isinstance(leaf, Step) or leaf.face is Face.CHANGE:
+            held = self._held(leaf)
+            return held is not None and held.table is not None and not held.table.column(column).null_count
+        name = pick(self._snapshot(leaf).schema, [column])[0].name
+        return all(file.nulls.get(name) == 0 for file in self._files(leaf))
+
     def _keys(self, leaf: Scan | Step, column: str) -> pa.ChunkedArray | None:
         """The values of a column of what the driver has; perhaps some more."""
-        held = self.steps.get(leaf.name) if isinstance(leaf, Step) else self.changes.get(leaf.table)
+        held = self._held(leaf)
         if held is None:
             return None
         if held.table is not None:
             return held.table.column(column)
         below = None if held.tree is None else given_by(held.tree, column)
         return all_values(self._keys(*one) for one in below or ())
+
+    def _held(self, leaf: Scan | Step) -> Held | None:
+        """What a change or step was computed to be."""
+        if isinstance(leaf, Step):
+            return self.steps.get(leaf.name)
+        return self.changes.get(leaf.table) if leaf.face is Face.CHANGE else None
 
 
 def _is_at_hand(node: Operator) -> bool:

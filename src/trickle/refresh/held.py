@@ -9,7 +9,6 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from trickle.engine import Engine
 from trickle.lake.scan import pick
 from trickle.operators import Operator
 
@@ -28,12 +27,11 @@ class Held:
     schema: StructType | None = None
     tree: Operator | None = None
 
-    def read(self, engine: Engine, columns: Sequence[str]) -> DataFrame:
-        """Some columns of the rows, or more."""
-        if self.frame is not None:
-            return self.frame
-        assert self.table is not None, "rows are on the driver or in a frame"
+    def at_hand(self, columns: Sequence[str]) -> tuple[pa.Table, StructType] | None:
+        """Some columns of the rows where the driver has them, with the types that they have for Spark."""
+        if self.table is None:
+            return None
         assert self.schema is not None, "rows on the driver have types"
         # Where only their number counts, one column tells it.
         wanted = columns or self.table.column_names[:1]
-        return engine.from_arrow(self.table.select(wanted), pick(self.schema, wanted))
+        return self.table.select(wanted), pick(self.schema, wanted)

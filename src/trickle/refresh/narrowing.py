@@ -12,11 +12,13 @@ saves reading a table.
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import DateType, DecimalType, StructField
 
 from trickle.algebra.weights import FILE, ROW
@@ -29,7 +31,7 @@ from trickle.lake.skipping import span
 from trickle.lake.snapshot import Snapshot
 from trickle.operators import Filter, Join, JoinKind, Operator, Scan, Step, walk
 from trickle.refresh.held import Held
-from trickle.refresh.ranges import Range, covered, is_ranged, ranges_of, within
+from trickle.refresh.ranges import Range, covered, distance, is_ranged, ranges_of, within
 
 BIG_ROWS = 200_000
 """Rows of a table from which on it is worth a condition."""
@@ -42,6 +44,8 @@ PAGE_ROWS = 20_000
 Keys = Callable[[Scan | Step, str], pa.ChunkedArray | None]
 """The values of a column of a change or step that is on the driver."""
 SnapshotOf = Callable[[Scan], Snapshot]
+_End = tuple[str, str, bool]
+"""A column of the small side, the column of the other side that it equals, and whether NULL equals NULL."""
 LookUp = Callable[[Scan, StructField, pa.ChunkedArray, bool], Held | None]
 """The rows of a table that have some values in a column, or NULL where that counts; None when that is too much."""
 
@@ -69,20 +73,50 @@ class Narrowing:
         """A join of which each side that may restrict the other does."""
         pairs = list(equalities(join))
         if pairs and is_small(join.left):
-            if self._is_worth_holding(join.left, join.right, [(one.left, one.right) for one in pairs]):
-                join = replace(join, left=self._held(join.left))
-            for one in pairs:
-                join = replace(join, right=self._narrowed(join.left, one.left, join.right, one.right, one.null_safe))
+            ends = [(one.left, one.right, one.null_safe) for one in pairs]
+            left, right = self._restricted(join.left, join.right, ends)
+            join = replace(join, left=left, right=right)
         if pairs and is_small(join.right) and join.kind in (JoinKind.INNER, JoinKind.SEMI):
-            if self._is_worth_holding(join.right, join.left, [(one.right, one.left) for one in pairs]):
-                join = replace(join, right=self._held(join.right))
-            for one in pairs:
-                join = replace(join, left=self._narrowed(join.right, one.right, join.left, one.left, one.null_safe))
+            ends = [(one.right, one.left, one.null_safe) for one in pairs]
+            right, left = self._restricted(join.right, join.left, ends)
+            join = replace(join, left=left, right=right)
         return join
 
-    def _is_worth_holding(self, giver: Operator, taker: Operator, ends: list[tuple[str, str]]) -> bool:
+    def _restricted(self, giver: Operator, taker: Operator, ends: list[_End]) -> tuple[Operator, Operator]:
+        """The small side of a join, held where that is worth it, and the other one with what it leaves to be read."""
+        if self._is_worth_holding(giver, taker, ends):
+            giver = self._held(giver)
+        # A table is looked up by one column: the first that reaches it.
+        for mine, theirs, null_safe in sorted(ends, key=lambda end: self._expected(giver, taker, end)):
+            taker = self._narrowed(giver, mine, taker, theirs, null_safe)
+        return giver, taker
+
+    def _expected(self, giver: Operator, taker: Operator, end: _End) -> float:
+        """About how many rows have the giver's keys, when each value between the bounds of a column is as frequent."""
+        mine, theirs, _ = end
+        keys = self._keys(giver, mine)
+        if keys is None:
+            return math.inf
+        found: list[float] = []
+        count = float(pc.count_distinct(keys).as_py())
+
+        def note(scan: Scan, column: str) -> Operator:
+            snapshot = self.snapshot_of(scan)
+            key = pick(snapshot.schema, [column])[0]
+            bounds = span(snapshot.files, key) if is_ranged(key.dataType) else None
+            share = 1.0 if bounds is None else count / (1.0 + distance(*bounds))
+            found.append(_rows(snapshot) * min(1.0, share))
+            return scan
+
+        narrowed(taker, theirs, note)
+        return sum(found) if found else math.inf
+
+    def _keys(self, giver: Operator, mine: str) -> pa.ChunkedArray | None:
+        return all_values(self.keys_of(leaf, column) for leaf, column in given_by(giver, mine) or ())
+
+    def _is_worth_holding(self, giver: Operator, taker: Operator, ends: list[_End]) -> bool:
         """Whether the keys are not at hand, and a big table would be narrowed by them."""
-        if any(given_by(giver, mine) is not None for mine, _ in ends):
+        if any(given_by(giver, mine) is not None for mine, *_ in ends):
             return False
         found: list[Scan] = []
 
@@ -91,7 +125,7 @@ class Narrowing:
                 found.append(scan)
             return scan
 
-        for _, theirs in ends:
+        for _, theirs, _ in ends:
             narrowed(taker, theirs, note)
         return bool(found)
 
@@ -111,7 +145,9 @@ class Narrowing:
 
     def _narrowed(self, giver: Operator, mine: str, taker: Operator, theirs: str, null_safe: bool) -> Operator:
         """The taker, of which only those rows are read whose column can equal the giver's."""
-        keys = all_values(self.keys_of(leaf, column) for leaf, column in given_by(giver, mine) or ())
+        keys = self._keys(giver, mine)
+        # Which column comes first depends on the rows.
+        self._note(f"by {theirs}")
         if keys is None:
             self._note("unknown")
             return taker

@@ -72,12 +72,13 @@ def _joined(ranges: Sequence[Range]) -> list[Range]:
 def covered(ranges: Sequence[Range], span: Range) -> float:
     """The share of a table's span that the ranges take."""
     low, high = span
-    whole = _distance(low, high)
+    whole = distance(low, high)
     inside = [(max(a, low), min(b, high)) for a, b in ranges]
-    return sum(_distance(a, b) for a, b in inside if a <= b) / whole if whole else 1.0
+    return sum(distance(a, b) for a, b in inside if a <= b) / whole if whole else 1.0
 
 
-def _distance(low: Any, high: Any) -> float:
+def distance(low: Any, high: Any) -> float:
+    """How far apart two values are, in whole numbers or days."""
     return float((high - low).days if isinstance(low, date) else high - low)
 
 

@@ -15,6 +15,7 @@ from threading import Lock
 
 from trickle.algebra.names import INTERNAL_PREFIX, quote
 from trickle.operators import Operator, Scan, Step
+from trickle.refresh.views import View
 from trickle.sql.lower import lower
 
 LeafKey = Callable[[Scan | Step], str]
@@ -42,9 +43,9 @@ class Texts:
         self._known: OrderedDict[tuple[int, Hashable, bool], tuple[Operator, str]] = OrderedDict()
 
     def text(
-        self, tree: Operator, key_of: LeafKey, views: Mapping[str, str], *, known: Known | None, alone: bool
+        self, tree: Operator, key_of: LeafKey, views: Mapping[str, View], *, known: Known | None, alone: bool
     ) -> str:
-        """The text of a tree whose leaves are called as ``views`` says, by their keys and always in the same order.
+        """The text of a tree whose leaves are where ``views`` says, by their keys and always in the same order.
 
         ``known`` is what the tree will come again as, if it will; ``alone`` says that one task does all of it.
         """
@@ -67,7 +68,15 @@ class Texts:
                 self._known.popitem(last=False)
 
 
-def _named(text: str, marks: Sequence[str], names: Sequence[str]) -> str:
-    for mark, name in zip(marks, names, strict=True):
-        text = text.replace(quote(mark), quote(name))
-    return text
+def _named(text: str, marks: Sequence[str], views: Sequence[View]) -> str:
+    """The text with the names of views in the place of marks; a leaf inside of a view is defined under its mark."""
+    defined = []
+    for mark, view in zip(marks, views, strict=True):
+        if view.column is None:
+            text = text.replace(quote(mark), quote(view.name))
+        else:
+            defined.append(f"{quote(mark)} AS (SELECT inline({quote(view.column)}) FROM {quote(view.name)})")
+    if not defined:
+        return text
+    rest = text.removeprefix("WITH ")
+    return f"WITH {', '.join(defined)}{' ' if rest == text else ', '}{rest}"

@@ -25,9 +25,10 @@ from trickle.algebra.names import DEFAULT_SCHEMA, TableName
 from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
 from trickle.delta import differentiate
 from trickle.delta.optimize import optimized
+from trickle.delta.optimize.nulls import Removal
 from trickle.delta.optimize.prune import is_nothing, prune, prune_plan
 from trickle.delta.parts import summed_argument
-from trickle.delta.plan import OWN, Plan
+from trickle.delta.plan import CHANGED, OWN, Plan
 from trickle.delta.stages import Rows, Stage, split
 from trickle.errors import NegativeMultiplicity
 from trickle.operators import Aggregate, Face, Operator, Output, Project, Recursion, Scan, Step, walk
@@ -87,6 +88,10 @@ class Bench(Duck):
         """Give a table its rows, in place of those it had, under the name that statements use."""
         self._connection.register(name, rows)
         self._tables[name] = rows
+
+    def column(self, name: str, column: str) -> pa.ChunkedArray:
+        """A column of a table as it was put."""
+        return self._tables[name].column(column)
 
     def rows(self, statement: str) -> pa.Table:
         return self._fetch(statement)
@@ -214,16 +219,21 @@ class Keeping:
         plan = kept.best_plan(unchanged)
         empty: list[str] = []
         for step in plan.steps:
-            tree = prune(step.tree, (), empty)
+            tree = self._without_nulls(prune(step.tree, (), empty))
             held = None if is_nothing(tree) else self._run(tree)
             if held is None or not held.num_rows:
+                if step.name == CHANGED:
+                    return _nothing_changed(kept)
                 empty.append(step.name)
             else:
                 self._bench.put(_step(step.name), _step_rows(held))
-        result = prune(plan.result, (), empty)
+        result = self._without_nulls(prune(plan.result, (), empty))
         if is_nothing(result):
             return _nothing_changed(kept)
         return self._run(result)
+
+    def _without_nulls(self, tree: Operator) -> Operator:
+        return Removal(lambda leaf, column: not self._bench.column(_name_of(leaf), column).null_count).tree(tree)
 
     def _run(self, tree: Operator) -> pa.Table:
         if any(isinstance(node, Recursion) for node in walk(tree)):

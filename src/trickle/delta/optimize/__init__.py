@@ -1,7 +1,7 @@
 """Rewrites of plans that change their cost and not their meaning; each can be left out.
 
-Plain functions from plans to plans, in one ordered tuple. ``prune`` is not among them: it needs to be told what did not
-change (``optimize/prune.py``).
+Plain functions from plans to plans, in one ordered tuple. Two are not among them, as they need to be told about rows:
+what did not change (``optimize/prune.py``), and where no NULL is (``optimize/nulls.py``).
 """
 
 from __future__ import annotations
