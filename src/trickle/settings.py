@@ -172,6 +172,9 @@ class Settings:
         0.15, "share of changed rows above which AUTO refreshes in full, until it knows what both cost", high=1.0
     )
     ivm_recursive_max_depth: int = _number(1000, "rounds of a recursion at which it is given up", low=1)
+    ivm_topk_max_limit: int = _number(
+        1000, "rows of ORDER BY ... LIMIT that an IMMEDIATE stream table in PostgreSQL keeps", low=1, high=100_000
+    )
     algebraic_drift_reset_cycles: int = _number(
         0, "refreshes by changes after which floating sums are computed anew; 0 for never"
     )

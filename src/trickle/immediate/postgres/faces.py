@@ -1,0 +1,116 @@
+"""The states of a table inside a trigger, each as a query (pure).
+
+After a statement the table itself is its new state. Its change is in the transition tables (or, when one statement
+changed several tables, in tables where the changes wait for each other), and its old state is what it is now without
+the rows that came and with those that went. Rows that came are known by the table's key; without one, copies are
+counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from trickle.algebra.weights import WEIGHT
+from trickle.immediate.postgres.names import identifier
+from trickle.immediate.postgres.tables import Table
+from trickle.operators import Face
+
+NEW_ROWS = "trickle_new"
+OLD_ROWS = "trickle_old"
+
+
+class Event(StrEnum):
+    """What changed a table: one statement's rows at hand, or rows that waited."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+    PENDING = "pending"
+
+    @property
+    def has_new(self) -> bool:
+        return self in (Event.INSERT, Event.UPDATE)
+
+    @property
+    def has_old(self) -> bool:
+        return self in (Event.UPDATE, Event.DELETE)
+
+
+@dataclass(frozen=True)
+class SourceFaces:
+    """The faces of a table after an event. ``columns`` are those that are read, and the key's."""
+
+    table: Table
+    columns: tuple[str, ...]
+    event: Event
+    pending: str
+    """The table in which changes wait."""
+
+    def query(self, face: Face) -> str:
+        """The query of a face."""
+        match face:
+            case Face.NEW:
+                return f"SELECT {self._listed} FROM {self.table.sql}"
+            case Face.CHANGE:
+                return self._change()
+            case Face.OLD:
+                return self._old()
+
+    @property
+    def _listed(self) -> str:
+        return listed(self.columns)
+
+    def _change(self) -> str:
+        weight = identifier(WEIGHT)
+        if self.event is Event.PENDING:
+            copies = "generate_series(1, abs(g.n))"
+            return (
+                f"SELECT {self._listed}, sign(g.n)::bigint AS {weight} FROM ({netted(self.columns, self.pending)}) AS g,"
+                f" {copies}"
+            )
+        parts = [
+            f"SELECT {self._listed}, {sign}::bigint AS {weight} FROM {rows}"
+            for rows, sign, there in ((NEW_ROWS, 1, self.event.has_new), (OLD_ROWS, -1, self.event.has_old))
+            if there
+        ]
+        return " UNION ALL ".join(parts)
+
+    def _old(self) -> str:
+        if not self.table.key:
+            return self._old_by_count()
+        key = listed(self.table.key)
+        came, went = NEW_ROWS, OLD_ROWS
+        if self.event is Event.PENDING:
+            waiting = netted(self.columns, self.pending)
+            came = f"({waiting}) AS g WHERE g.n > 0"
+            went = f"({waiting}) AS g WHERE g.n < 0"
+        parts = [f"SELECT {self._listed} FROM {self.table.sql}"]
+        if self.event is not Event.DELETE:
+            # No join: PostgreSQL keeps looking up rows of the table by an index.
+            parts[0] += f" WHERE ({key}) NOT IN (SELECT {key} FROM {came})"
+        if self.event is not Event.INSERT:
+            parts.append(f"SELECT {self._listed} FROM {went}")
+        return " UNION ALL ".join(parts)
+
+    def _old_by_count(self) -> str:
+        weight = identifier(WEIGHT)
+        rows = (
+            f"SELECT {self._listed}, 1::bigint AS {weight} FROM {self.table.sql}"
+            f" UNION ALL SELECT {self._listed}, -{weight} FROM ({self._change()}) AS c"
+        )
+        copies = "generate_series(1, g.n)"
+        return f"SELECT {self._listed} FROM ({netted(self.columns, f'({rows}) AS r')}) AS g, {copies} WHERE g.n > 0"
+
+
+def netted(columns: Sequence[str], relation: str) -> str:
+    """Weighted rows added up: each with what is left of its weights, in ``n``."""
+    total = f"sum({identifier(WEIGHT)})"
+    keys = f" GROUP BY {listed(columns)}" if columns else ""
+    return f"SELECT {listed(columns)}, {total}::int AS n FROM {relation}{keys} HAVING {total} <> 0"
+
+
+def listed(columns: Sequence[str]) -> str:
+    """Columns, quoted; for none, something to select."""
+    return ", ".join(map(identifier, columns)) or "1 AS nothing"

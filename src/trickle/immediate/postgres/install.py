@@ -1,0 +1,328 @@
+"""Making and removing IMMEDIATE stream tables of PostgreSQL, each in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+from psycopg import Connection
+
+from trickle.algebra.weights import WEIGHT
+from trickle.delta.groups import Groups
+from trickle.errors import DependentsExist, DuplicateName, QueryError, UnknownTable
+from trickle.immediate.postgres import registry
+from trickle.immediate.postgres.compiling import Compiled, Limits, compile_query
+from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS, Event
+from trickle.immediate.postgres.functions import EVENTS, Functions, before, truncated
+from trickle.immediate.postgres.names import SCHEMA, identifier, literal, ours
+from trickle.immediate.postgres.registry import Record
+from trickle.immediate.postgres.statement import Store, hash_of
+from trickle.immediate.postgres.tables import Table
+from trickle.settings import Settings
+
+# Triggers fire in the order of their names. A stream table that reads another must see a source's change before the
+# other does: then what it reads of the other is still at the state that it reflects. Readers are made later, so later
+# numbers come first.
+_LAST = 9_999_999
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An IMMEDIATE stream table. ``by_group``: writers wait for each other only where they touch the same groups."""
+
+    schema: str
+    name: str
+    query: str
+    sources: tuple[str, ...]
+    inner_tables: tuple[str, ...]
+    by_group: bool
+    missing_indexes: tuple[str, ...] = ()
+    """Statements that make indexes which changes would use."""
+
+
+def install(
+    connection: Connection[Any],
+    name: str,
+    query: str,
+    *,
+    schema: str = "public",
+    settings: Settings | None = None,
+    create_indexes: bool = False,
+) -> Installed:
+    """Make a stream table of a query in PostgreSQL's own SQL; it follows its sources from now on.
+
+    Names are taken as they are. Sources are locked against writers until the end of the transaction. With
+    ``create_indexes``, indexes that changes would use and sources lack are made.
+    """
+    limits = _limits(settings or Settings())
+    with connection.transaction():
+        registry.set_up(connection)
+        number = registry.begin(connection, query)
+        view = _check_query(connection, number, query, schema, name)
+        with _search_path(connection):
+            compiled = compile_query(connection, view, number, (schema, name), limits)
+            functions = Functions(number, f"{schema}.{name}", compiled)
+            reads = _read_streams(connection, compiled)
+            _lock_sources(connection, compiled, reads)
+            _make_tables(connection, functions)
+            family = _family(connection, number, reads)
+            for function in functions.all(family, alone=not reads):
+                connection.execute(function.sql)
+                connection.execute(f"REVOKE ALL ON FUNCTION {ours(function.name)}() FROM PUBLIC")
+            _make_triggers(connection, functions)
+            lacking = list(_lacking_indexes(compiled))
+            if create_indexes:
+                for statement in lacking:
+                    connection.execute(statement)
+            _enter(connection, functions, family, by_group=functions.is_by_group and not reads)
+            for store in compiled.stores:
+                connection.execute(f"ANALYZE {store.table}")
+    return Installed(
+        schema=schema,
+        name=name,
+        query=query,
+        sources=tuple(f"{table.schema}.{table.name}" for table in compiled.tables.values()),
+        inner_tables=tuple(f"{SCHEMA}.state_{number}_{n}" for n, _ in enumerate(compiled.inner, start=1)),
+        by_group=functions.is_by_group and not reads,
+        missing_indexes=() if create_indexes else tuple(lacking),
+    )
+
+
+def drop(connection: Connection[Any], name: str, *, schema: str = "public", cascade: bool = False) -> None:
+    """Remove a stream table with everything that was made for it; with ``cascade``, those that read it too."""
+    with connection.transaction():
+        record = _found(connection, schema, name)
+        relation = registry.relation_of(connection, record)
+        readers = [each for each in registry.records(connection) if relation in each.sources]
+        if readers and not cascade:
+            raise DependentsExist(
+                f"{schema}.{name} is read by {readers[0].schema}.{readers[0].name}", hint="drop that first, or use cascade"
+            )
+        for reader in reversed(readers):
+            if registry.find(connection, reader.schema, reader.name) is not None:
+                drop(connection, reader.name, schema=reader.schema, cascade=True)
+        _remove(connection, record)
+
+
+def describe(connection: Connection[Any], name: str, *, schema: str = "public") -> Installed:
+    """A stream table as it was made."""
+    record = _found(connection, schema, name)
+    rows = connection.execute(
+        "SELECT n.nspname || '.' || c.relname FROM unnest(%s::oid[]) WITH ORDINALITY AS s(oid, place)"
+        " JOIN pg_class c ON c.oid = s.oid JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY s.place",
+        [list(record.sources)],
+    ).fetchall()
+    return Installed(
+        schema=schema,
+        name=name,
+        query=record.query,
+        sources=tuple(row[0] for row in rows),
+        inner_tables=tuple(f"{SCHEMA}.{each}" for each in record.inner),
+        by_group=record.by_group,
+    )
+
+
+def rebuild(connection: Connection[Any], name: str, *, schema: str = "public") -> None:
+    """Compute a stream table anew from its sources, which are locked against writers meanwhile."""
+    with connection.transaction():
+        record = _found(connection, schema, name)
+        for source in sorted(record.sources):
+            connection.execute(f"LOCK TABLE {_name_of(connection, source)} IN SHARE ROW EXCLUSIVE MODE")
+        connection.execute("SELECT set_config('trickle.rebuild', 'on', true)")
+        connection.execute(f"SELECT {ours(f'rebuild_{record.number}')}()")
+        connection.execute("SELECT set_config('trickle.rebuild', '', true)")
+
+
+def installed(connection: Connection[Any]) -> list[tuple[str, str]]:
+    """The schemas and names of all IMMEDIATE stream tables of a database."""
+    return [(record.schema, record.name) for record in registry.records(connection)]
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(settings.ivm_topk_max_limit, settings.ivm_recursive_max_depth, settings.max_parse_depth)
+
+
+def _found(connection: Connection[Any], schema: str, name: str) -> Record:
+    record = registry.find(connection, schema, name)
+    if record is None:
+        raise UnknownTable(f"no IMMEDIATE stream table {schema}.{name} in this database")
+    return record
+
+
+@contextmanager
+def _search_path(connection: Connection[Any]) -> Iterator[None]:
+    """Only names of pg_catalog go unqualified, so that texts mean the same whoever runs them."""
+    row = connection.execute("SELECT current_setting('search_path')").fetchone()
+    assert row is not None
+    connection.execute(f"SELECT set_config('search_path', 'pg_catalog, {SCHEMA}', true)")
+    yield
+    connection.execute("SELECT set_config('search_path', %s, true)", [row[0]])
+
+
+def _check_query(connection: Connection[Any], number: int, query: str, schema: str, name: str) -> int:
+    """Let PostgreSQL read the query, as a view; the view's number."""
+    row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [identifier(schema, name)]).fetchone()
+    if row and row[0]:
+        raise DuplicateName(f"{schema}.{name} is there already")
+    view = ours(f"query_{number}")
+    text = query.strip().rstrip(";")
+    try:
+        with connection.transaction():
+            connection.execute(f"CREATE VIEW {view} AS\n{text}\n")
+    except psycopg.Error as error:
+        detail = error.diag.message_primary or str(error)
+        raise QueryError(
+            "PostgreSQL refuses the query", detail=detail + _position(error, text), hint=error.diag.message_hint
+        ) from error
+    found = connection.execute("SELECT %s::regclass::oid", [view]).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def _position(error: psycopg.Error, text: str) -> str:
+    if error.diag.statement_position is None:
+        return ""
+    before = int(error.diag.statement_position) - 1
+    # What stands before the query in the statement ends with a line break.
+    offset = max(0, before - (before - len(text) if before > len(text) else 0))
+    return f" (near {text[offset : offset + 40]!r})" if 0 <= offset < len(text) else ""
+
+
+def _read_streams(connection: Connection[Any], compiled: Compiled) -> list[Record]:
+    """The stream tables among the sources."""
+    sources = {table.oid for table in compiled.tables.values()}
+    return [each for each in registry.records(connection) if registry.relation_of(connection, each) in sources]
+
+
+def _lock_sources(connection: Connection[Any], compiled: Compiled, reads: Sequence[Record]) -> None:
+    """Keep writers away; of stream tables that are read too, whose locks change."""
+    oids = {table.oid for table in compiled.tables.values()}
+    families = {record.family for record in reads}
+    for record in registry.records(connection):
+        if record.family in families:
+            oids |= set(record.sources)
+    for oid in sorted(oids):
+        connection.execute(f"LOCK TABLE {_name_of(connection, oid)} IN SHARE ROW EXCLUSIVE MODE")
+
+
+def _name_of(connection: Connection[Any], oid: int) -> str:
+    row = connection.execute(
+        "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %s",
+        [oid],
+    ).fetchone()
+    assert row is not None
+    return identifier(*row)
+
+
+def _family(connection: Connection[Any], number: int, reads: Sequence[Record]) -> int:
+    """The lock of a new stream table: that of those it reads, who from now on take it as a whole."""
+    if not reads:
+        return number
+    families = {record.family for record in reads}
+    family = min(families)
+    registry.join_families(connection, sorted(families), family)
+    for record in registry.records(connection):
+        if record.family == family:
+            _lock_whole(connection, record, family)
+    return family
+
+
+def _lock_whole(connection: Connection[Any], record: Record, family: int) -> None:
+    for function in (before(record.number, f"{record.schema}.{record.name}", family), truncated(record.number, family)):
+        connection.execute(function.sql)
+    connection.execute(f"UPDATE {ours('streams')} SET by_group = false WHERE number = %s", [record.number])
+
+
+def _make_tables(connection: Connection[Any], functions: Functions) -> None:
+    for store in functions.compiled.stores:
+        columns = ", ".join(
+            f"{store.real(column)} {store.stored[column]}{' NOT NULL' if column in store.certain else ''}"
+            for column in store.columns
+        )
+        connection.execute(f"CREATE TABLE {store.table} ({columns})")
+    for store, fill in functions.fills():
+        connection.execute(fill)
+        for statement in _own_indexes(store):
+            connection.execute(statement)
+    for label, table in functions.compiled.tables.items():
+        kept = [f"{identifier(c)} {table.type_of(c)}" for c in functions.compiled.used(label)]
+        columns = ", ".join([*kept, f"{identifier(WEIGHT)} bigint NOT NULL"])
+        connection.execute(f"CREATE UNLOGGED TABLE {ours(functions.pending(label))} ({columns})")
+
+
+def _own_indexes(store: Store) -> Iterator[str]:
+    """Indexes by which changes look up stored rows."""
+    if isinstance(store.stage.keeping, Groups):
+        if not store.key:
+            return
+        unique = "UNIQUE " if set(store.key) <= store.certain else ""
+        yield f"CREATE {unique}INDEX ON {store.table} ({', '.join(map(store.real, store.key))})"
+        if unique:
+            return
+    yield f"CREATE INDEX ON {store.table} (({hash_of([store.real(column) for column in store.key])}))"
+
+
+def _make_triggers(connection: Connection[Any], functions: Functions) -> None:
+    number = functions.number
+    before, truncated = ours(f"before_{number}"), ours(f"truncate_{number}")
+    for label, table in functions.compiled.tables.items():
+        stem = f"trickle_immediate_{_LAST - number:07d}"
+        _trigger(connection, table, f"{stem}_before", "BEFORE INSERT OR UPDATE OR DELETE", "", before)
+        _trigger(connection, table, f"{stem}_truncate", "AFTER TRUNCATE", "", truncated)
+        for event in EVENTS:
+            rows = _referencing(event)
+            _trigger(connection, table, f"{stem}_{event}", f"AFTER {event.upper()}", rows, ours(functions.after_name(label, event)))
+    for store in functions.compiled.stores:
+        connection.execute(
+            f"CREATE TRIGGER trickle_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON {store.table}"
+            f" FOR EACH STATEMENT EXECUTE FUNCTION {ours('guard')}()"
+        )
+
+
+def _referencing(event: Event) -> str:
+    new, old = f" NEW TABLE AS {NEW_ROWS}", f" OLD TABLE AS {OLD_ROWS}"
+    return " REFERENCING" + (new if event.has_new else "") + (old if event.has_old else "")
+
+
+def _trigger(connection: Connection[Any], table: Table, name: str, when: str, rows: str, function: str) -> None:
+    connection.execute(
+        f"CREATE TRIGGER {identifier(name)} {when} ON {table.sql}{rows} FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
+    )
+    # Also for those who replay changes with triggers off.
+    connection.execute(f"ALTER TABLE {table.sql} ENABLE ALWAYS TRIGGER {identifier(name)}")
+
+
+def _lacking_indexes(compiled: Compiled) -> Iterator[str]:
+    return iter(())
+
+
+def _enter(connection: Connection[Any], functions: Functions, family: int, *, by_group: bool) -> None:
+    row = connection.execute("SELECT %s::regclass::oid", [functions.compiled.own.table]).fetchone()
+    assert row is not None
+    inner = [f"state_{functions.number}_{n}" for n, _ in enumerate(functions.compiled.inner, start=1)]
+    sources = [table.oid for table in functions.compiled.tables.values()]
+    registry.finish(connection, functions.number, int(row[0]), sources, inner, family=family, by_group=by_group)
+    comment = literal(f"kept by Trickle: {functions.name}")
+    connection.execute(f"COMMENT ON TABLE {functions.compiled.own.table} IS {comment}")
+
+
+def _remove(connection: Connection[Any], record: Record) -> None:
+    number = record.number
+    rows = connection.execute(
+        "SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace"
+        " WHERE n.nspname = %s AND p.proname ~ %s",
+        [SCHEMA, rf"^(before|settle|rebuild|truncate)_{number}$|^(insert|update|delete)_{number}_\d+$"],
+    ).fetchall()
+    for (function,) in rows:
+        # Its triggers go with it.
+        connection.execute(f"DROP FUNCTION {function} CASCADE")
+    connection.execute(f"DROP VIEW IF EXISTS {ours(f'query_{number}')}")
+    connection.execute(f"DROP TABLE {identifier(record.schema, record.name)}")
+    for table in record.inner:
+        connection.execute(f"DROP TABLE {ours(table)}")
+    for place, _ in enumerate(record.sources, start=1):
+        connection.execute(f"DROP TABLE {ours(f'pending_{number}_{place}')}")
+    registry.forget(connection, number)
