@@ -8,11 +8,12 @@ counted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from trickle.algebra.weights import WEIGHT
+from trickle.immediate.postgres.lookups import KEPT, MOVED
 from trickle.immediate.postgres.names import identifier
 from trickle.immediate.postgres.tables import Table
 from trickle.operators import Face
@@ -48,21 +49,28 @@ class SourceFaces:
     pending: str
     """The table in which changes wait."""
 
-    def query(self, face: Face) -> str:
-        """The query of a face."""
-        match face:
-            case Face.NEW:
-                return f"SELECT {self._listed} FROM {self.table.sql}"
-            case Face.CHANGE:
-                return self._change()
-            case Face.OLD:
-                return self._old()
+    def queries(self) -> Iterator[tuple[str, str]]:
+        """The faces by the names that scans read them under."""
+        label = self.table.label
+        yield face_name(label, Face.NEW), f"SELECT {self._listed} FROM {self.table.sql}"
+        yield face_name(label, Face.CHANGE), self.change
+        if self.is_derived:
+            yield face_name(label + KEPT, Face.OLD), self._kept
+            yield face_name(label + MOVED, Face.OLD), self._moved
+        yield face_name(label, Face.OLD), self._old()
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether the old state is the union of what stayed and what moved, each to be looked up by itself."""
+        return bool(self.table.key)
 
     @property
     def _listed(self) -> str:
         return listed(self.columns)
 
-    def _change(self) -> str:
+    @property
+    def change(self) -> str:
+        """The change."""
         weight = identifier(WEIGHT)
         if self.event is Event.PENDING:
             copies = "generate_series(1, abs(g.n))"
@@ -78,30 +86,42 @@ class SourceFaces:
         return " UNION ALL ".join(parts)
 
     def _old(self) -> str:
-        if not self.table.key:
-            return self._old_by_count()
+        return f"{self._kept} UNION ALL {self._moved}" if self.table.key else self._old_by_count()
+
+    @property
+    def _waiting(self) -> str:
+        return f"({netted(self.columns, self.pending)}) AS g"
+
+    @property
+    def _kept(self) -> str:
+        rows = f"SELECT {self._listed} FROM {self.table.sql}"
+        if self.event is Event.DELETE:
+            return rows
+        came = f"{self._waiting} WHERE g.n > 0" if self.event is Event.PENDING else NEW_ROWS
         key = listed(self.table.key)
-        came, went = NEW_ROWS, OLD_ROWS
-        if self.event is Event.PENDING:
-            waiting = netted(self.columns, self.pending)
-            came = f"({waiting}) AS g WHERE g.n > 0"
-            went = f"({waiting}) AS g WHERE g.n < 0"
-        parts = [f"SELECT {self._listed} FROM {self.table.sql}"]
-        if self.event is not Event.DELETE:
-            # No join: PostgreSQL keeps looking up rows of the table by an index.
-            parts[0] += f" WHERE ({key}) NOT IN (SELECT {key} FROM {came})"
-        if self.event is not Event.INSERT:
-            parts.append(f"SELECT {self._listed} FROM {went}")
-        return " UNION ALL ".join(parts)
+        # No join: PostgreSQL can still look up rows of the table by an index.
+        return f"{rows} WHERE ({key}) NOT IN (SELECT {key} FROM {came})"
+
+    @property
+    def _moved(self) -> str:
+        if self.event is Event.INSERT:
+            return f"SELECT {self._listed} FROM {NEW_ROWS} WHERE false"
+        went = f"{self._waiting} WHERE g.n < 0" if self.event is Event.PENDING else OLD_ROWS
+        return f"SELECT {self._listed} FROM {went}"
 
     def _old_by_count(self) -> str:
         weight = identifier(WEIGHT)
         rows = (
             f"SELECT {self._listed}, 1::bigint AS {weight} FROM {self.table.sql}"
-            f" UNION ALL SELECT {self._listed}, -{weight} FROM ({self._change()}) AS c"
+            f" UNION ALL SELECT {self._listed}, -{weight} FROM ({self.change}) AS c"
         )
         copies = "generate_series(1, g.n)"
         return f"SELECT {self._listed} FROM ({netted(self.columns, f'({rows}) AS r')}) AS g, {copies} WHERE g.n > 0"
+
+
+def face_name(label: str, face: Face) -> str:
+    """What a scan of a table at a face reads."""
+    return f"{label}_{face}"
 
 
 def netted(columns: Sequence[str], relation: str) -> str:

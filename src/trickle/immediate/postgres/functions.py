@@ -24,10 +24,10 @@ from trickle.immediate.postgres.locking import BUCKET, LOCK_CLASS, bucket_base, 
 from trickle.immediate.postgres.names import SCHEMA, identifier, literal, ours
 from trickle.immediate.postgres.statement import Change, Store, statement
 from trickle.immediate.postgres.types import typed_nulls
-from trickle.operators import Face, Operator, Scan, Step
+from trickle.operators import Operator, Scan, Step
 from trickle.sql.lower import lower
 
-MANY = 1000
+MANY = 100
 """From so many rows on a change is planned by itself; fewer share a plan that expects few."""
 
 EVENTS = (Event.INSERT, Event.UPDATE, Event.DELETE)
@@ -241,7 +241,7 @@ BEGIN
             return ""
         (label,) = faces
         (store,) = self.compiled.stores
-        change = f"{identifier(label)} AS NOT MATERIALIZED ({faces[label].query(Face.CHANGE)})"
+        change = f"{identifier(label)} AS NOT MATERIALIZED ({faces[label].change})"
         found = _nested(lower(typed_nulls(self._buckets, store.types), _label, "postgres_own"))
         keys = f"SELECT {identifier(BUCKET)}::int + {bucket_base(self.number)} AS k FROM ({found}) AS b ORDER BY k"
         return (
@@ -284,7 +284,7 @@ def _nested(query: str) -> str:
 
 def _waiting_rows(faces: SourceFaces) -> str:
     columns = ", ".join(map(identifier, (*faces.columns, WEIGHT)))
-    return f"({columns}) SELECT {columns} FROM ({faces.query(Face.CHANGE)}) AS c"
+    return f"({columns}) SELECT {columns} FROM ({faces.change}) AS c"
 
 
 def _indented(lines: str) -> str:

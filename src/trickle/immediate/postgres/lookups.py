@@ -9,6 +9,10 @@ few keys reads the whole table when it cannot tell that the keys are few. So
     big semi few  on equalities      becomes   (distinct keys of few) join big         and for keys that may be NULL
                                      twice     once by = for keys without NULL, once by <=> for the others
 
+    few join T at a derived state    becomes   (few join what stayed of T)  +  (few join what moved)
+
+The state of a table that was derived from another (``faces.py``) is a union, into which PostgreSQL pushes no lookup.
+
 Safe because with distinct keys a row of the big side meets one key at most, because NULL is never equal to anything by
 ``=``, and because equal values have equal hashes.
 """
@@ -25,6 +29,7 @@ from trickle.delta.building import both, call, is_not_null
 from trickle.delta.optimize.join_order import is_small
 from trickle.delta.plan import Plan, PlanStep
 from trickle.delta.reach import conjuncts
+from trickle.delta.weighted import union
 from trickle.operators import (
     Aggregate,
     Expr,
@@ -40,12 +45,17 @@ from trickle.operators import (
     Step,
     TopK,
     UnionAll,
-    Values,
     Window,
     col,
-    column_names,
     equal,
 )
+
+
+KEPT = "_kept"
+MOVED = "_moved"
+
+Derived = frozenset[tuple[str, Face]]
+"""The states of tables that are what stayed (the table's name and ``KEPT``) and what moved (``MOVED``)."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +69,7 @@ class Certain:
         """The columns of a tree that are never NULL."""
         match tree:
             case Scan():
-                known = self.tables.get(tree.table, frozenset())
+                known = self.tables.get(tree.table.removesuffix(KEPT).removesuffix(MOVED), frozenset())
                 own = {name for column, name in tree.fields if column in known}
                 return frozenset((*own, WEIGHT) if tree.face is Face.CHANGE else own)
             case Step():
@@ -133,27 +143,89 @@ def matching(pairs: Sequence[tuple[str, str]], certain: frozenset[str]) -> Expr:
     return both(*tests)
 
 
-def with_lookups(plan: Plan, tables: Mapping[str, frozenset[str]]) -> Plan:
+def with_lookups(plan: Plan, tables: Mapping[str, frozenset[str]], derived: Derived = frozenset()) -> Plan:
     """The plan with its joins in a form in which PostgreSQL can use indexes."""
     known: dict[str, frozenset[str]] = {}
     steps: list[PlanStep] = []
     for step in plan.steps:
-        certain = Certain(tables, known)
-        tree = _changed(step.tree, certain)
-        known[step.name] = certain.columns(tree)
+        rewriting = _Rewriting(Certain(tables, known), derived)
+        tree = rewriting.tree(step.tree)
+        known[step.name] = rewriting.certain.columns(tree)
         steps.append(replace(step, tree=tree))
-    return replace(plan, steps=tuple(steps), result=_changed(plan.result, Certain(tables, known)))
+    return replace(plan, steps=tuple(steps), result=_Rewriting(Certain(tables, known), derived).tree(plan.result))
 
 
-def _changed(tree: Operator, certain: Certain) -> Operator:
-    inputs = [_changed(child, certain) for child in tree.inputs]
-    if any(new is not old for new, old in zip(inputs, tree.inputs, strict=True)):
-        tree = tree.with_inputs(inputs)
-    if not isinstance(tree, Join) or tree.condition is None:
+@dataclass(frozen=True)
+class _Rewriting:
+    certain: Certain
+    derived: Derived
+
+    def tree(self, tree: Operator) -> Operator:
+        inputs = [self.tree(child) for child in tree.inputs]
+        if any(new is not old for new, old in zip(inputs, tree.inputs, strict=True)):
+            tree = tree.with_inputs(inputs)
+        if not isinstance(tree, Join):
+            return tree
+        if tree.kind is JoinKind.INNER:
+            return self._inner(tree)
+        if tree.condition is None:
+            return tree
+        if tree.kind is JoinKind.SEMI and is_small(tree.right) and not is_small(tree.left):
+            return self._picked(tree)
+        return _respelled(tree, self.certain)
+
+    def _inner(self, tree: Join) -> Operator:
+        if tree.condition is not None:
+            tree = _respelled(tree, self.certain)
+        if is_small(tree.left) and (parts := self._parts(tree.right)):
+            return UnionAll(tuple(replace(tree, right=part) for part in parts))
+        if is_small(tree.right) and (parts := self._parts(tree.left)):
+            return UnionAll(tuple(replace(tree, left=part) for part in parts))
         return tree
-    if tree.kind is JoinKind.SEMI and is_small(tree.right) and not is_small(tree.left):
-        return _picked(tree, certain)
-    return _respelled(tree, certain)
+
+    def _parts(self, tree: Operator) -> tuple[Operator, ...]:
+        """A derived state, or what is picked from it, in its two parts; none for anything else."""
+        match tree:
+            case Scan() if (tree.table, tree.face) in self.derived:
+                return tuple(replace(tree, table=tree.table + part) for part in (KEPT, MOVED))
+            case Filter() | Project():
+                return tuple(replace(tree, input=part) for part in self._parts(tree.input))
+            case _:
+                return ()
+
+    def _picked(self, tree: Join) -> Operator:
+        """The rows of a big relation that a few keys pick, beginning with the keys."""
+        pairs, rest = _pairs(tree)
+        if not pairs:
+            return _respelled(tree, self.certain)
+        rows = self._by_keys(tree.left, tree.right, pairs)
+        # What is more than equalities is asked of the rows that are left.
+        return _respelled(replace(tree, left=rows), self.certain) if rest else rows
+
+    def _by_keys(self, big: Operator, few: Operator, pairs: Mapping[tuple[str, str], bool]) -> Operator:
+        wanted = tuple(dict.fromkeys(b for _, b in pairs))
+        keys = Aggregate(Project(few, Output.keep(wanted)), wanted)
+        sure = self.certain.columns(big) | self.certain.columns(keys)
+        unsure = [b for (a, b), null_safe in pairs.items() if null_safe and not {a, b} & sure]
+        equalities = both(*(equal(a, b) for a, b in pairs))
+        if not unsure:
+            return self._joined(keys, big, equalities)
+        known = both(*(is_not_null(col(b)) for b in unsure))
+        loose = matching([p for p in pairs if pairs[p]], sure)
+        strict = [equal(a, b) for (a, b), null_safe in pairs.items() if not null_safe]
+        return union(
+            (
+                self._joined(Filter(keys, known), big, equalities),
+                self._joined(Filter(keys, exp.Not(this=exp.paren(known.copy()))), big, both(*strict, loose)),
+            )
+        )
+
+    def _joined(self, keys: Operator, big: Operator, condition: Expr) -> Operator:
+        parts = [
+            Project(Join(JoinKind.INNER, keys, part, condition, small="left"), Output.keep(big.columns))
+            for part in self._parts(big) or (big,)
+        ]
+        return union(parts)
 
 
 def _respelled(tree: Join, certain: Certain) -> Join:
@@ -164,39 +236,6 @@ def _respelled(tree: Join, certain: Certain) -> Join:
         return tree
     strict, loose = [p for p in pairs if not pairs[p]], [p for p in pairs if pairs[p]]
     return replace(tree, condition=both(*(equal(a, b) for a, b in strict), matching(loose, sure), *rest))
-
-
-def _picked(tree: Join, certain: Certain) -> Operator:
-    """The rows of a big relation that a few keys pick, beginning with the keys."""
-    pairs, rest = _pairs(tree)
-    if not pairs:
-        return _respelled(tree, certain)
-    rows = _by_keys(tree.left, tree.right, pairs, certain)
-    # What is more than equalities is asked of the rows that are left.
-    return _respelled(replace(tree, left=rows), certain) if rest else rows
-
-
-def _by_keys(big: Operator, few: Operator, pairs: Mapping[tuple[str, str], bool], certain: Certain) -> Operator:
-    wanted = tuple(dict.fromkeys(b for _, b in pairs))
-    keys = Aggregate(Project(few, Output.keep(wanted)), wanted)
-    sure = certain.columns(big) | certain.columns(keys)
-    unsure = [b for (a, b), null_safe in pairs.items() if null_safe and not {a, b} & sure]
-    equalities = both(*(equal(a, b) for a, b in pairs))
-    if not unsure:
-        return _joined(keys, big, equalities)
-    known = both(*(is_not_null(col(b)) for b in unsure))
-    loose = matching([p for p in pairs if pairs[p]], sure)
-    strict = [equal(a, b) for (a, b), null_safe in pairs.items() if not null_safe]
-    return UnionAll(
-        (
-            _joined(Filter(keys, known), big, equalities),
-            _joined(Filter(keys, exp.Not(this=exp.paren(known.copy()))), big, both(*strict, loose)),
-        )
-    )
-
-
-def _joined(keys: Operator, big: Operator, condition: Expr) -> Operator:
-    return Project(Join(JoinKind.INNER, keys, big, condition, small="left"), Output.keep(big.columns))
 
 
 def _pairs(tree: Join) -> tuple[dict[tuple[str, str], bool], list[Expr]]:
@@ -218,11 +257,3 @@ def _pairs(tree: Join) -> tuple[dict[tuple[str, str], bool], list[Expr]]:
 
 def _is_equality(one: Expr) -> bool:
     return isinstance(one, exp.EQ | exp.NullSafeEQ)
-
-
-def names_in(expressions: Iterable[Expr]) -> frozenset[str]:
-    """The columns that some expressions use."""
-    return frozenset().union(*map(column_names, expressions))
-
-
-__all__ = ["Certain", "Values", "hashed", "matching", "names_in", "with_lookups"]

@@ -21,9 +21,9 @@ from trickle.delta.optimize import optimized
 from trickle.delta.optimize.prune import prune_plan
 from trickle.delta.plan import OWN, Plan
 from trickle.delta.stages import STATE, Stage
-from trickle.immediate.postgres.faces import Event, SourceFaces, listed
+from trickle.immediate.postgres.faces import Event, SourceFaces, face_name, listed
 from trickle.immediate.postgres.groups import ALIVE, NEW, OLD, WAS, GroupChange
-from trickle.immediate.postgres.lookups import with_lookups
+from trickle.immediate.postgres.lookups import KEPT, MOVED, with_lookups
 from trickle.immediate.postgres.names import identifier
 from trickle.immediate.postgres.types import typed_nulls
 from trickle.operators import Face, Operator, Scan, Step, walk
@@ -55,15 +55,15 @@ class Store:
         """A column's name in the table, quoted."""
         return identifier(self.names[column])
 
-    def plan(self, unchanged: frozenset[str], certain: Mapping[str, frozenset[str]]) -> Plan:
-        """What computes the change, in the form in which it is run."""
+    def plan(self, unchanged: frozenset[str]) -> Plan:
+        """What computes the change when these tables do not change."""
         keeping = self.stage.keeping
         if isinstance(keeping, Groups):
             keys = {key for key in keeping.aggregate.keys if keeping.place[key] in self.certain}
             plan = GroupChange(keeping, self.stored, frozenset(keys)).plan()
         else:
             plan = keeping.change()
-        return with_lookups(optimized(prune_plan(plan, unchanged)), certain)
+        return optimized(prune_plan(plan, unchanged))
 
 
 @dataclass(frozen=True)
@@ -91,9 +91,8 @@ class _Writer:
         self._applied: dict[str, str] = {}
         self._missing: list[str] = []
         self._unchanged = {label for label in change.sources if label not in change.changed}
-        self._faces: dict[tuple[str, Face], str] = {
-            (label, face): faces.query(face) for label, faces in change.sources.items() for face in Face
-        }
+        self._faces = {name: query for faces in change.sources.values() for name, query in faces.queries()}
+        self._derived = {(label, Face.OLD) for label in change.changed if change.sources[label].is_derived}
 
     def written(self) -> str:
         ctes = ", ".join(f"{identifier(name)} AS {body}" for name, body in (self._parts | self._applied).items())
@@ -104,9 +103,11 @@ class _Writer:
         """Add what a stage does."""
         if store.stage.reads <= self._unchanged:
             self._unchanged.add(store.stage.table)
-            self._faces[store.stage.table, Face.NEW] = f"SELECT {_renamed(store)} FROM {store.table}"
+            self._faces[face_name(store.stage.table, Face.NEW)] = f"SELECT {_renamed(store)} FROM {store.table}"
             return
-        plan = store.plan(frozenset(self._unchanged), self._change.certain)
+        plan = with_lookups(
+            store.plan(frozenset(self._unchanged)), self._change.certain, frozenset(self._derived)
+        )
         for step in plan.steps:
             self._parts[_step(place, step.name)] = f"MATERIALIZED ({self._lowered(place, store, step.tree)})"
         delta = f"s{place}_delta"
@@ -119,17 +120,16 @@ class _Writer:
                 return _step(place, leaf.name)
             if leaf.table == OWN:
                 return self._own(place, store)
-            return self._face(leaf.table, leaf.face)
+            return self._face(face_name(leaf.table, leaf.face))
 
         for leaf in walk(tree):
             if isinstance(leaf, Scan | Step):
                 name_of(leaf)
         return lower(typed_nulls(tree, store.types), name_of, "postgres_own")
 
-    def _face(self, table: str, face: Face) -> str:
-        name = f"{table}_{face}"
+    def _face(self, name: str) -> str:
         if name not in self._parts:
-            self._parts[name] = f"NOT MATERIALIZED ({self._faces[table, face]})"
+            self._parts[name] = f"NOT MATERIALIZED ({self._faces[name]})"
         return name
 
     def _own(self, place: int, store: Store) -> str:
@@ -213,10 +213,16 @@ class _Writer:
 
     def _face_stage(self, store: Store, change: str, gone: str, new: str) -> None:
         label = store.stage.table
-        kept = f"SELECT {_renamed(store)} FROM {store.table}"
-        self._faces[label, Face.CHANGE] = change
-        self._faces[label, Face.OLD] = kept
-        self._faces[label, Face.NEW] = f"{kept} WHERE ctid NOT IN ({gone}) UNION ALL {new}"
+        before = f"SELECT {_renamed(store)} FROM {store.table}"
+        kept = f"{before} WHERE ctid NOT IN ({gone})"
+        self._faces |= {
+            face_name(label, Face.CHANGE): change,
+            face_name(label, Face.OLD): before,
+            face_name(label + KEPT, Face.NEW): kept,
+            face_name(label + MOVED, Face.NEW): new,
+            face_name(label, Face.NEW): f"{kept} UNION ALL {new}",
+        }
+        self._derived.add((label, Face.NEW))
 
 
 _WAS = identifier(WAS)
