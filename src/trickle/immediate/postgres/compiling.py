@@ -80,7 +80,7 @@ def compile_query(
     """The stages of a view's query, kept in tables of stream table ``number``, the last one at ``place``."""
     reading = read_query(connection, view, limits.depth)
     analyst = Analyst(connection, reading.tables)
-    tree = settled(reading.tree)
+    tree = analyst.aligned(settled(reading.tree))
     stages = split(tree, analyst.types_of, OWN, analyst.stored_types)
     stores: list[Store] = []
     certain = {

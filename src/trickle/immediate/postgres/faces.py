@@ -22,6 +22,10 @@ NEW_ROWS = "trickle_new"
 OLD_ROWS = "trickle_old"
 
 
+COUNT = identifier("__trickle_n")
+"""The column that has how often a row comes or goes; no column of the user's begins like it."""
+
+
 class Event(StrEnum):
     """What changed a table: one statement's rows at hand, or rows that waited."""
 
@@ -73,11 +77,7 @@ class SourceFaces:
         """The change."""
         weight = identifier(WEIGHT)
         if self.event is Event.PENDING:
-            copies = "generate_series(1, abs(g.n))"
-            return (
-                f"SELECT {self._listed}, sign(g.n)::bigint AS {weight} FROM ({netted(self.columns, self.pending)}) AS g,"
-                f" {copies}"
-            )
+            return f"SELECT {self._listed}, sign({COUNT})::bigint AS {weight} FROM {self._waiting}, {copies(f'abs({COUNT})')}"
         parts = [
             f"SELECT {self._listed}, {sign}::bigint AS {weight} FROM {rows}"
             for rows, sign, there in ((NEW_ROWS, 1, self.event.has_new), (OLD_ROWS, -1, self.event.has_old))
@@ -97,7 +97,7 @@ class SourceFaces:
         rows = f"SELECT {self._listed} FROM {self.table.sql}"
         if self.event is Event.DELETE:
             return rows
-        came = f"{self._waiting} WHERE g.n > 0" if self.event is Event.PENDING else NEW_ROWS
+        came = f"{self._waiting} WHERE {COUNT} > 0" if self.event is Event.PENDING else NEW_ROWS
         key = listed(self.table.key)
         # No join: PostgreSQL can still look up rows of the table by an index.
         return f"{rows} WHERE ({key}) NOT IN (SELECT {key} FROM {came})"
@@ -106,7 +106,7 @@ class SourceFaces:
     def _moved(self) -> str:
         if self.event is Event.INSERT:
             return f"SELECT {self._listed} FROM {NEW_ROWS} WHERE false"
-        went = f"{self._waiting} WHERE g.n < 0" if self.event is Event.PENDING else OLD_ROWS
+        went = f"{self._waiting} WHERE {COUNT} < 0" if self.event is Event.PENDING else OLD_ROWS
         return f"SELECT {self._listed} FROM {went}"
 
     def _old_by_count(self) -> str:
@@ -115,8 +115,8 @@ class SourceFaces:
             f"SELECT {self._listed}, 1::bigint AS {weight} FROM {self.table.sql}"
             f" UNION ALL SELECT {self._listed}, -{weight} FROM ({self.change}) AS c"
         )
-        copies = "generate_series(1, g.n)"
-        return f"SELECT {self._listed} FROM ({netted(self.columns, f'({rows}) AS r')}) AS g, {copies} WHERE g.n > 0"
+        net = netted(self.columns, f"({rows}) AS r")
+        return f"SELECT {self._listed} FROM ({net}) AS g, {copies(COUNT)} WHERE {COUNT} > 0"
 
 
 def face_name(label: str, face: Face) -> str:
@@ -125,10 +125,15 @@ def face_name(label: str, face: Face) -> str:
 
 
 def netted(columns: Sequence[str], relation: str) -> str:
-    """Weighted rows added up: each with what is left of its weights, in ``n``."""
+    """Weighted rows added up: each with what is left of its weights, in ``COUNT``."""
     total = f"sum({identifier(WEIGHT)})"
     keys = f" GROUP BY {listed(columns)}" if columns else ""
-    return f"SELECT {listed(columns)}, {total}::int AS n FROM {relation}{keys} HAVING {total} <> 0"
+    return f"SELECT {listed(columns)}, {total}::int AS {COUNT} FROM {relation}{keys} HAVING {total} <> 0"
+
+
+def copies(times: str) -> str:
+    """A relation of so many rows, whose column nobody means."""
+    return f"generate_series(1, {times}) AS {identifier('__trickle_copies')}({identifier('__trickle_copy')})"
 
 
 def listed(columns: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ All run with the rights of who made the stream table, on a search path that nobo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -124,10 +124,10 @@ class Functions:
     def _buckets(self) -> Operator | None:
         return touched_buckets(tuple(store.stage for store in self.compiled.stores))
 
-    def all(self, family: int, *, alone: bool) -> Iterator[Function]:
-        """The functions. ``family`` is the lock that it shares with those it reads; ``alone``: there are none."""
-        yield before(self.number, self.name, None if alone and self.is_by_group else family)
-        yield truncated(self.number, family)
+    def all(self, whole: int | None, lock: int) -> Iterator[Function]:
+        """The functions. ``whole`` is the lock that writers take, None where they lock by group."""
+        yield before(self.number, self.name, whole)
+        yield truncated(self.number, lock)
         yield self.rebuild()
         yield self.settle()
         for label in self.compiled.tables:
@@ -173,7 +173,7 @@ BEGIN
   IF NOT EXISTS (SELECT FROM {rows}) THEN
     RETURN NULL;
   END IF;{unchanged}
-{self._locks(faces)}  IF (SELECT count(*) FROM (SELECT FROM {rows} LIMIT {MANY + 1}) AS r) > {MANY} THEN
+{self._locks(faces)}  IF {_exceeds([rows])} THEN
     EXECUTE {literal(text)} INTO missing;
   ELSE
     {text} INTO missing;
@@ -191,6 +191,7 @@ END"""
         labels = list(self.compiled.tables)
         faces = self._faces(dict.fromkeys(labels, Event.PENDING))
         text = statement(Change(self.compiled.stores, faces, frozenset(labels), self.compiled.certain))
+        waiting = [ours(self.pending(label)) for label in labels]
         emptied = "".join(f"  DELETE FROM {ours(self.pending(label))};\n" for label in labels)
         body = f"""DECLARE
   missing bigint;
@@ -201,7 +202,11 @@ BEGIN
 {_indented(emptied)}    PERFORM {ours(f"rebuild_{self.number}")}();
     RETURN;
   END IF;
-{self._locks(faces)}  EXECUTE {literal(text)} INTO missing;
+{self._locks(faces)}  IF {_exceeds(waiting)} THEN
+    EXECUTE {literal(text)} INTO missing;
+  ELSE
+    {text} INTO missing;
+  END IF;
 {emptied}{self._check()}END"""
         return Function(f"settle_{self.number}", "void", body)
 
@@ -280,6 +285,12 @@ def _label(leaf: Scan | Step) -> str:
 
 def _nested(query: str) -> str:
     return f"SELECT * FROM ({query}) AS q"
+
+
+def _exceeds(relations: Sequence[str]) -> str:
+    """Whether one of some relations has many rows."""
+    counted = (f"(SELECT count(*) FROM (SELECT FROM {rows} LIMIT {MANY + 1}) AS r)" for rows in relations)
+    return f"greatest({', '.join(counted)}) > {MANY}"
 
 
 def _waiting_rows(faces: SourceFaces) -> str:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from trickle.algebra.weights import FILE, ROW, WEIGHT
-from trickle.delta.building import both, case, either, is_not_null, same
+from trickle.delta.building import both, call, case, either, is_not_null, same
 from trickle.delta.differentiate import differentiate
 from trickle.delta.groups import Groups
 from trickle.delta.parts import group_count
@@ -115,7 +115,10 @@ class GroupChange:
                 Output(WEIGHT, exp.null()),
             ),
         )
-        return Aggregate(UnionAll((added, kept)), self._keys, tuple(m for part in parts for m in part.merges))
+        merges = tuple(merge for part in parts for merge in part.merges)
+        # The one group of all rows may have nothing to merge; it is a row all the same.
+        counted = (Output("__trickle_rows", call("count", exp.Star())),)
+        return Aggregate(UnionAll((added, kept)), self._keys, merges or counted)
 
     def _with_held(self, merged: Operator, held: Operator) -> Operator:
         place = self.groups.place

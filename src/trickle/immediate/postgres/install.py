@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +16,7 @@ from trickle.errors import DependentsExist, DuplicateName, QueryError, UnknownTa
 from trickle.immediate.postgres import registry
 from trickle.immediate.postgres.compiling import Compiled, Limits, compile_query
 from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS, Event
+from trickle.immediate.postgres.families import relatives
 from trickle.immediate.postgres.functions import EVENTS, Functions, before, truncated
 from trickle.immediate.postgres.names import SCHEMA, identifier, literal, ours
 from trickle.immediate.postgres.registry import Record
@@ -65,11 +66,15 @@ def install(
         with _search_path(connection):
             compiled = compile_query(connection, view, number, (schema, name), limits)
             functions = Functions(number, f"{schema}.{name}", compiled)
-            reads = _read_streams(connection, compiled)
-            _lock_sources(connection, compiled, reads)
+            known = registry.records(connection)
+            sources = {table.oid for table in compiled.tables.values()}
+            family = relatives(known, sources, by_group=functions.is_by_group)
+            by_group = functions.is_by_group and not any(each.relation in sources for each in family)
+            _lock_tables(connection, sources.union(*(each.sources for each in family)))
             _make_tables(connection, functions)
-            family = _family(connection, number, reads)
-            for function in functions.all(family, alone=not reads):
+            lock = min((each.number for each in family), default=number)
+            _share_lock(connection, family, lock)
+            for function in functions.all(None if by_group else lock, lock):
                 connection.execute(function.sql)
                 connection.execute(f"REVOKE ALL ON FUNCTION {ours(function.name)}() FROM PUBLIC")
             _make_triggers(connection, functions)
@@ -77,7 +82,7 @@ def install(
             if create_indexes:
                 for statement in lacking:
                     connection.execute(statement)
-            _enter(connection, functions, family, by_group=functions.is_by_group and not reads)
+            _enter(connection, functions, lock, by_group=by_group)
             for store in compiled.stores:
                 connection.execute(f"ANALYZE {store.table}")
     return Installed(
@@ -86,7 +91,7 @@ def install(
         query=query,
         sources=tuple(f"{table.schema}.{table.name}" for table in compiled.tables.values()),
         inner_tables=tuple(f"{SCHEMA}.state_{number}_{n}" for n, _ in enumerate(compiled.inner, start=1)),
-        by_group=functions.is_by_group and not reads,
+        by_group=by_group,
         missing_indexes=() if create_indexes else tuple(lacking),
     )
 
@@ -95,8 +100,7 @@ def drop(connection: Connection[Any], name: str, *, schema: str = "public", casc
     """Remove a stream table with everything that was made for it; with ``cascade``, those that read it too."""
     with connection.transaction():
         record = _found(connection, schema, name)
-        relation = registry.relation_of(connection, record)
-        readers = [each for each in registry.records(connection) if relation in each.sources]
+        readers = [each for each in registry.records(connection) if record.relation in each.sources]
         if readers and not cascade:
             raise DependentsExist(
                 f"{schema}.{name} is read by {readers[0].schema}.{readers[0].name}", hint="drop that first, or use cascade"
@@ -129,8 +133,7 @@ def rebuild(connection: Connection[Any], name: str, *, schema: str = "public") -
     """Compute a stream table anew from its sources, which are locked against writers meanwhile."""
     with connection.transaction():
         record = _found(connection, schema, name)
-        for source in sorted(record.sources):
-            connection.execute(f"LOCK TABLE {_name_of(connection, source)} IN SHARE ROW EXCLUSIVE MODE")
+        _lock_tables(connection, record.sources)
         connection.execute("SELECT set_config('trickle.rebuild', 'on', true)")
         connection.execute(f"SELECT {ours(f'rebuild_{record.number}')}()")
         connection.execute("SELECT set_config('trickle.rebuild', '', true)")
@@ -191,19 +194,8 @@ def _position(error: psycopg.Error, text: str) -> str:
     return f" (near {text[offset : offset + 40]!r})" if 0 <= offset < len(text) else ""
 
 
-def _read_streams(connection: Connection[Any], compiled: Compiled) -> list[Record]:
-    """The stream tables among the sources."""
-    sources = {table.oid for table in compiled.tables.values()}
-    return [each for each in registry.records(connection) if registry.relation_of(connection, each) in sources]
-
-
-def _lock_sources(connection: Connection[Any], compiled: Compiled, reads: Sequence[Record]) -> None:
-    """Keep writers away; of stream tables that are read too, whose locks change."""
-    oids = {table.oid for table in compiled.tables.values()}
-    families = {record.family for record in reads}
-    for record in registry.records(connection):
-        if record.family in families:
-            oids |= set(record.sources)
+def _lock_tables(connection: Connection[Any], oids: Collection[int]) -> None:
+    """Keep writers away."""
     for oid in sorted(oids):
         connection.execute(f"LOCK TABLE {_name_of(connection, oid)} IN SHARE ROW EXCLUSIVE MODE")
 
@@ -217,23 +209,13 @@ def _name_of(connection: Connection[Any], oid: int) -> str:
     return identifier(*row)
 
 
-def _family(connection: Connection[Any], number: int, reads: Sequence[Record]) -> int:
-    """The lock of a new stream table: that of those it reads, who from now on take it as a whole."""
-    if not reads:
-        return number
-    families = {record.family for record in reads}
-    family = min(families)
-    registry.join_families(connection, sorted(families), family)
-    for record in registry.records(connection):
-        if record.family == family:
-            _lock_whole(connection, record, family)
-    return family
-
-
-def _lock_whole(connection: Connection[Any], record: Record, family: int) -> None:
-    for function in (before(record.number, f"{record.schema}.{record.name}", family), truncated(record.number, family)):
-        connection.execute(function.sql)
-    connection.execute(f"UPDATE {ours('streams')} SET by_group = false WHERE number = %s", [record.number])
+def _share_lock(connection: Connection[Any], family: Sequence[Record], lock: int) -> None:
+    """Let stream tables that are there already take a lock that they share with a new one."""
+    for record in family:
+        name = f"{record.schema}.{record.name}"
+        for function in (before(record.number, name, lock), truncated(record.number, lock)):
+            connection.execute(function.sql)
+    registry.share_lock(connection, [record.number for record in family], lock)
 
 
 def _make_tables(connection: Connection[Any], functions: Functions) -> None:
@@ -250,7 +232,10 @@ def _make_tables(connection: Connection[Any], functions: Functions) -> None:
     for label, table in functions.compiled.tables.items():
         kept = [f"{identifier(c)} {table.type_of(c)}" for c in functions.compiled.used(label)]
         columns = ", ".join([*kept, f"{identifier(WEIGHT)} bigint NOT NULL"])
-        connection.execute(f"CREATE UNLOGGED TABLE {ours(functions.pending(label))} ({columns})")
+        pending = ours(functions.pending(label))
+        connection.execute(f"CREATE UNLOGGED TABLE {pending} ({columns})")
+        # Or PostgreSQL expects many rows of a table of which it knows nothing.
+        connection.execute(f"ANALYZE {pending}")
 
 
 def _own_indexes(store: Store) -> Iterator[str]:

@@ -109,6 +109,9 @@ def respelled(tree: Expr, labels: Mapping[Relation, str], aggregates: frozenset[
     for table in list(tree.find_all(exp.Table)):
         if table.db:
             _relabel(table, labels[Relation(table.db, table.name)])
+        elif isinstance(table.this, exp.Values):
+            # sqlglot takes VALUES at the start of a join in parentheses for a table.
+            table.replace(exp.Subquery(this=table.this, alias=table.args.get("alias"), joins=table.args.get("joins")))
     for dot in list(_qualified(tree)):
         dot.replace(_hidden(dot.expression, identifier(_schema_of(dot), dot.expression.name)))
     for node in list(tree.find_all(exp.Anonymous)):

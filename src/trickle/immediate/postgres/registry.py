@@ -30,7 +30,7 @@ _FAIL = f"""
     AS $$ BEGIN RAISE EXCEPTION '%', message USING ERRCODE = 'cardinality_violation'; END $$
 """
 _ROWS = f"""
-    SELECT s.number, n.nspname, c.relname, s.query, s.sources, s.family, s.inner_tables, s.by_group
+    SELECT s.number, s.relation, n.nspname, c.relname, s.query, s.sources, s.family, s.inner_tables, s.by_group
     FROM {ours("streams")} s JOIN pg_class c ON c.oid = s.relation JOIN pg_namespace n ON n.oid = c.relnamespace
 """
 
@@ -40,6 +40,7 @@ class Record:
     """A stream table as it is listed."""
 
     number: int
+    relation: int
     schema: str
     name: str
     query: str
@@ -72,21 +73,14 @@ def records(connection: Connection[Any]) -> list[Record]:
         return []
     rows = connection.execute(f"{_ROWS} ORDER BY s.number").fetchall()
     return [
-        Record(number, schema, name, query, tuple(map(int, sources)), family, tuple(inner), by_group)
-        for number, schema, name, query, sources, family, inner, by_group in rows
+        Record(number, int(relation), schema, name, query, tuple(map(int, sources)), family, tuple(inner), by_group)
+        for number, relation, schema, name, query, sources, family, inner, by_group in rows
     ]
 
 
 def find(connection: Connection[Any], schema: str, name: str) -> Record | None:
     """The stream table of this name."""
     return next((each for each in records(connection) if (each.schema, each.name) == (schema, name)), None)
-
-
-def relation_of(connection: Connection[Any], record: Record) -> int:
-    """The number that PostgreSQL gave to a stream table."""
-    row = connection.execute(f"SELECT relation FROM {ours('streams')} WHERE number = %s", [record.number]).fetchone()
-    assert row is not None
-    return int(row[0])
 
 
 def begin(connection: Connection[Any], query: str) -> int:
@@ -114,10 +108,11 @@ def finish(
     )
 
 
-def join_families(connection: Connection[Any], families: Sequence[int], into: int) -> None:
-    """Let all stream tables of some families share one lock."""
+def share_lock(connection: Connection[Any], numbers: Sequence[int], family: int) -> None:
+    """Let some stream tables share one lock from now on, which they take as a whole."""
     connection.execute(
-        f"UPDATE {ours('streams')} SET family = %s WHERE family = ANY(%s::int[])", [into, list(families)]
+        f"UPDATE {ours('streams')} SET family = %s, by_group = false WHERE number = ANY(%s::int[])",
+        [family, list(numbers)],
     )
 
 

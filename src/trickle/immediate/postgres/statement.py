@@ -12,7 +12,7 @@ NOT, so that PostgreSQL may push conditions into it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from trickle.algebra.weights import FILE, ROW, WEIGHT
@@ -20,8 +20,8 @@ from trickle.delta.groups import Groups
 from trickle.delta.optimize import optimized
 from trickle.delta.optimize.prune import prune_plan
 from trickle.delta.plan import OWN, Plan
-from trickle.delta.stages import STATE, Stage
-from trickle.immediate.postgres.faces import Event, SourceFaces, face_name, listed
+from trickle.delta.stages import Stage
+from trickle.immediate.postgres.faces import COUNT, SourceFaces, copies, face_name, listed
 from trickle.immediate.postgres.groups import ALIVE, NEW, OLD, WAS, GroupChange
 from trickle.immediate.postgres.lookups import KEPT, MOVED, with_lookups
 from trickle.immediate.postgres.names import identifier
@@ -152,12 +152,12 @@ class _Writer:
         net, found = self._net(place, store, plan, delta)
         columns = listed(store.columns)
         weight = identifier(WEIGHT)
-        change = f"SELECT {columns}, sign(g.n)::bigint AS {weight} FROM {net} AS g, generate_series(1, abs(g.n))"
-        new = f"SELECT {columns} FROM {net} AS g, generate_series(1, g.n) WHERE g.n > 0"
+        change = f"SELECT {columns}, sign({COUNT})::bigint AS {weight} FROM {net}, {copies(f'abs({COUNT})')}"
+        new = f"SELECT {columns} FROM {net}, {copies(COUNT)} WHERE {COUNT} > 0"
         gone = f"SELECT {identifier(ROW)} FROM {found}"
         self._applied[f"s{place}_deleted"] = f"(DELETE FROM {store.table} WHERE ctid IN ({gone}) RETURNING 1)"
         self._applied[f"s{place}_inserted"] = f"(INSERT INTO {store.table} ({_reals(store)}) {new} RETURNING 1)"
-        wanted = f"(SELECT coalesce(-sum(n), 0) FROM {net} WHERE n < 0)"
+        wanted = f"(SELECT coalesce(-sum({COUNT}), 0) FROM {net} WHERE {COUNT} < 0)"
         self._missing.append(f"abs({wanted} - (SELECT count(*) FROM {identifier(f's{place}_deleted')}))")
         self._face_stage(store, change, gone, new)
 
@@ -187,7 +187,7 @@ class _Writer:
         columns, weight, row = listed(store.columns), identifier(WEIGHT), identifier(ROW)
         net, found = f"s{place}_net", f"s{place}_found"
         self._parts[net] = (
-            f"MATERIALIZED (SELECT {columns}, sum({weight})::int AS n, row_number() OVER () AS place"
+            f"MATERIALIZED (SELECT {columns}, sum({weight})::int AS {COUNT}, row_number() OVER () AS {_PLACE}"
             f" FROM {delta} GROUP BY {columns} HAVING sum({weight}) <> 0)"
         )
         if plan.located:
@@ -204,10 +204,10 @@ class _Writer:
             f" {hash_of([f'g.{identifier(c)}' for c in store.columns])}"
         )
         self._parts[found] = (
-            f"MATERIALIZED (SELECT {row} FROM (SELECT t.ctid AS {row}, g.n,"
-            f" row_number() OVER (PARTITION BY g.place) AS copy"
-            f" FROM {identifier(net)} AS g JOIN {store.table} AS t ON {hashes} AND {same} WHERE g.n < 0) AS f"
-            f" WHERE f.copy <= -f.n)"
+            f"MATERIALIZED (SELECT {row} FROM (SELECT t.ctid AS {row}, g.{COUNT},"
+            f" row_number() OVER (PARTITION BY g.{_PLACE}) AS {_COPY}"
+            f" FROM {identifier(net)} AS g JOIN {store.table} AS t ON {hashes} AND {same} WHERE g.{COUNT} < 0) AS f"
+            f" WHERE {_COPY} <= -{COUNT})"
         )
         return identifier(net), identifier(found)
 
@@ -226,6 +226,8 @@ class _Writer:
 
 
 _WAS = identifier(WAS)
+_PLACE = identifier("__trickle_place")
+_COPY = identifier("__trickle_copy")
 _ALIVE = identifier(ALIVE)
 
 
@@ -248,14 +250,3 @@ def _reals(store: Store) -> str:
 
 def _prefixed(store: Store, prefix: str) -> str:
     return ", ".join(f"{identifier(prefix + column)} AS {identifier(column)}" for column in store.columns)
-
-
-def uses(stores: Sequence[Store]) -> Iterator[Scan]:
-    """The scans of sources in all stages."""
-    for store in stores:
-        for node in walk(store.stage.keeping.whole()):
-            if isinstance(node, Scan) and not node.table.startswith(STATE):
-                yield node
-
-
-__all__ = ["Change", "Event", "Store", "hash_of", "statement", "uses"]

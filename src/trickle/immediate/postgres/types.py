@@ -21,7 +21,21 @@ from trickle.delta.parts import summed_argument
 from trickle.errors import UnsupportedQuery
 from trickle.immediate.postgres.names import identifier
 from trickle.immediate.postgres.tables import Table
-from trickle.operators import Aggregate, Expr, Filter, Operator, Output, Project, Scan, Step, Values, transformed, walk
+from trickle.operators import (
+    Aggregate,
+    Expr,
+    Filter,
+    Operator,
+    Output,
+    Project,
+    Scan,
+    Step,
+    UnionAll,
+    Values,
+    col,
+    transformed,
+    walk,
+)
 from trickle.sql.lower import lower
 
 _EXACT = frozenset(("smallint", "integer", "bigint"))
@@ -75,6 +89,29 @@ class Analyst:
             [[oid for oid, _ in kinds], [modifier for _, modifier in kinds]],
         ).fetchall()
         return [(name, str(row[0])) for name, row in zip(tree.columns, rows, strict=True)]
+
+    def aligned(self, tree: Operator) -> Operator:
+        """The tree with the parts of its unions cast to the types of the unions.
+
+        A plan leaves out parts in which nothing changed. What is left must not have other types for it: they decide
+        about hashes, and about how values are compared.
+        """
+        inputs = [self.aligned(child) for child in tree.inputs]
+        if any(new is not old for new, old in zip(inputs, tree.inputs, strict=True)):
+            tree = tree.with_inputs(inputs)
+        if not isinstance(tree, UnionAll):
+            return tree
+        wanted = self.columns_of(tree)
+        return UnionAll(tuple(self._cast(part, wanted) for part in tree.parts))
+
+    def _cast(self, part: Operator, wanted: list[tuple[str, str]]) -> Operator:
+        known = dict(self.columns_of(part))
+        if all(known[name] == kind for name, kind in wanted):
+            return part
+        outputs = (
+            Output(name, col(name) if known[name] == kind else cast_to(col(name), kind)) for name, kind in wanted
+        )
+        return Project(part, tuple(outputs))
 
     def types_of(self, aggregate: Aggregate) -> Sequence[tuple[str, str]]:
         """The types of what sums and means are taken of, in the words of ``delta/parts.py``."""
