@@ -1,7 +1,7 @@
 """IMMEDIATE stream tables inside PostgreSQL: delta plans as triggers, in the transaction that changes a source.
 
-    installed = install(connection, "totals", "SELECT customer, sum(amount) AS total FROM orders GROUP BY customer")
-    drop(connection, "totals")
+installed = install(connection, "totals", "SELECT customer, sum(amount) AS total FROM orders GROUP BY customer")
+drop(connection, "totals")
 """
 
 from trickle.immediate.postgres.install import Installed, describe, drop, install, installed, rebuild

@@ -118,8 +118,6 @@ def _refuse(stage: Stage, limits: Limits) -> None:
                 hint="set ivm_topk_max_limit higher, or use DIFFERENTIAL",
             )
         case Fixpoint():
-            raise UnsupportedQuery(
-                "a recursive query is not followed inside PostgreSQL", hint="use DIFFERENTIAL"
-            )
+            raise UnsupportedQuery("a recursive query is not followed inside PostgreSQL", hint="use DIFFERENTIAL")
         case Groups() | _:
             return

@@ -77,7 +77,8 @@ class SourceFaces:
         """The change."""
         weight = identifier(WEIGHT)
         if self.event is Event.PENDING:
-            return f"SELECT {self._listed}, sign({COUNT})::bigint AS {weight} FROM {self._waiting}, {copies(f'abs({COUNT})')}"
+            rows = f"{self._waiting}, {copies(f'abs({COUNT})')}"
+            return f"SELECT {self._listed}, sign({COUNT})::bigint AS {weight} FROM {rows}"
         parts = [
             f"SELECT {self._listed}, {sign}::bigint AS {weight} FROM {rows}"
             for rows, sign, there in ((NEW_ROWS, 1, self.event.has_new), (OLD_ROWS, -1, self.event.has_old))

@@ -83,8 +83,9 @@ def before(number: int, name: str, family: int | None) -> Function:
     body = f"""BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN
     RAISE EXCEPTION 'stream table % is kept in the transaction that changes its sources', {literal(name)}
-      USING ERRCODE = 'feature_not_supported', DETAIL = 'the transaction is ' || current_setting('transaction_isolation')
-        || ', and would not see what others committed meanwhile', HINT = 'use READ COMMITTED';
+      USING ERRCODE = 'feature_not_supported', HINT = 'use READ COMMITTED',
+        DETAIL = format('the transaction is %s, and would not see what others committed meanwhile',
+                        current_setting('transaction_isolation'));
   END IF;
 {lock}  PERFORM set_config({flags.open}, ({flags.opened} + 1)::text, true);
   RETURN NULL;
@@ -163,7 +164,7 @@ BEGIN
     INSERT INTO {ours(self.pending(label))} {_waiting_rows(faces[label])};
     PERFORM set_config({self._flags.open}, (opened - 1)::text, true);
     IF opened > 1 THEN
-      PERFORM set_config({self._flags.wait}, CASE {self._flags.waiting} WHEN '' THEN 'changes' ELSE {self._flags.waiting} END, true);
+      PERFORM set_config({self._flags.wait}, coalesce(nullif({self._flags.waiting}, ''), 'changes'), true);
     ELSE
       PERFORM {ours(f"settle_{self.number}")}();
     END IF;
@@ -249,10 +250,7 @@ BEGIN
         change = f"{identifier(label)} AS NOT MATERIALIZED ({faces[label].change})"
         found = _nested(lower(typed_nulls(self._buckets, store.types), _label, "postgres_own"))
         keys = f"SELECT {identifier(BUCKET)}::int + {bucket_base(self.number)} AS k FROM ({found}) AS b ORDER BY k"
-        return (
-            f"  PERFORM pg_advisory_xact_lock({LOCK_CLASS}, l.k)"
-            f" FROM (WITH {change} {keys}) AS l;\n"
-        )
+        return f"  PERFORM pg_advisory_xact_lock({LOCK_CLASS}, l.k) FROM (WITH {change} {keys}) AS l;\n"
 
     def _check(self) -> str:
         return f"""  IF missing <> 0 THEN
@@ -264,10 +262,11 @@ BEGIN
 
 def guard() -> Function:
     """What keeps others from writing to the tables of stream tables."""
-    body = f"""BEGIN
+    body = """BEGIN
   IF pg_trigger_depth() < 2 AND coalesce(current_setting('trickle.rebuild', true), '') = '' THEN
     RAISE EXCEPTION '%.% is kept by its query', TG_TABLE_SCHEMA, TG_TABLE_NAME
-      USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'change what it reads; it follows in the same transaction';
+      USING ERRCODE = 'object_not_in_prerequisite_state',
+        HINT = 'change what it reads; it follows in the same transaction';
   END IF;
   RETURN NULL;
 END"""
@@ -300,6 +299,3 @@ def _waiting_rows(faces: SourceFaces) -> str:
 
 def _indented(lines: str) -> str:
     return "".join(f"  {line}\n" for line in lines.splitlines())
-
-
-__all__ = ["EVENTS", "Function", "Functions", "guard"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from trickle.algebra.weights import FILE, ROW, WEIGHT
+from trickle.algebra.weights import ROW, WEIGHT
 from trickle.delta.building import both, call, case, either, is_not_null, same
 from trickle.delta.differentiate import differentiate
 from trickle.delta.groups import Groups
@@ -45,6 +45,8 @@ OLD = "__trickle_old_"
 NEW = "__trickle_new_"
 WAS = "__trickle_was"
 ALIVE = "__trickle_alive"
+MERGED = "merged"
+"""The step that has the groups which the change touches, with what becomes of their parts."""
 _HELD = "__trickle_held_"
 
 
@@ -64,7 +66,7 @@ class GroupChange:
         """Steps, and the result: ``OLD + column``, ``NEW + column``, the place, ``WAS`` and ``ALIVE``."""
         changed = PlanStep(CHANGED, differentiate(self.groups.aggregate.input))
         held = PlanStep("held", self._held(changed.reference()))
-        merged = PlanStep("merged", self._merged(changed.reference(), held.reference()))
+        merged = PlanStep(MERGED, self._merged(changed.reference(), held.reference()))
         groups = self._with_held(merged.reference(), held.reference())
         values = {part.name: part.value for part in self.groups.parts}
         if all(part.anew == exp.false() for part in self.groups.parts):
@@ -73,9 +75,7 @@ class GroupChange:
         wanted = PlanStep("anew", self._wanted(Filter(merged.reference(), again)))
         fresh = self._fresh(wanted.reference())
         joined = Join(JoinKind.LEFT, groups, fresh, self._on([(key, NEW + key) for key in self._keys]), small="right")
-        values = {
-            part.name: case((again, col(NEW + part.name)), otherwise=part.value) for part in self.groups.parts
-        }
+        values = {part.name: case((again, col(NEW + part.name)), otherwise=part.value) for part in self.groups.parts}
         return Plan((changed, held, merged, wanted), self._result(joined, values))
 
     @property
@@ -161,14 +161,13 @@ class GroupChange:
             parts,
             (
                 *(Output(OLD + name, col(_HELD + name)) for name in self.stored),
-                *(Output(NEW + output.name, cast_to(output.value, self.types[output.name]))
-                  for output in self.groups.stored),
+                *(
+                    Output(NEW + output.name, cast_to(output.value, self.types[output.name]))
+                    for output in self.groups.stored
+                ),
                 *Output.keep([ROW, WAS, ALIVE]),
             ),
         )
         unchanged = both(col(WAS), col(ALIVE), same((OLD + name, NEW + name) for name in self.stored))
         gone = exp.Not(this=exp.paren(either(col(WAS), col(ALIVE))))
         return Filter(rows, exp.Not(this=exp.paren(either(exp.paren(unchanged), gone))))
-
-
-__all__ = ["ALIVE", "FILE", "NEW", "OLD", "WAS", "GroupChange"]

@@ -14,10 +14,11 @@ from trickle.algebra.weights import WEIGHT
 from trickle.delta.groups import Groups
 from trickle.errors import DependentsExist, DuplicateName, QueryError, UnknownTable
 from trickle.immediate.postgres import registry
-from trickle.immediate.postgres.compiling import Compiled, Limits, compile_query
+from trickle.immediate.postgres.compiling import Limits, compile_query
 from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS, Event
 from trickle.immediate.postgres.families import relatives
 from trickle.immediate.postgres.functions import EVENTS, Functions, before, truncated
+from trickle.immediate.postgres.indexes import lacking_indexes
 from trickle.immediate.postgres.names import SCHEMA, identifier, literal, ours
 from trickle.immediate.postgres.registry import Record
 from trickle.immediate.postgres.statement import Store, hash_of
@@ -78,7 +79,7 @@ def install(
                 connection.execute(function.sql)
                 connection.execute(f"REVOKE ALL ON FUNCTION {ours(function.name)}() FROM PUBLIC")
             _make_triggers(connection, functions)
-            lacking = list(_lacking_indexes(compiled))
+            lacking = lacking_indexes([store.stage for store in compiled.stores], compiled.tables)
             if create_indexes:
                 for statement in lacking:
                     connection.execute(statement)
@@ -103,7 +104,8 @@ def drop(connection: Connection[Any], name: str, *, schema: str = "public", casc
         readers = [each for each in registry.records(connection) if record.relation in each.sources]
         if readers and not cascade:
             raise DependentsExist(
-                f"{schema}.{name} is read by {readers[0].schema}.{readers[0].name}", hint="drop that first, or use cascade"
+                f"{schema}.{name} is read by {readers[0].schema}.{readers[0].name}",
+                hint="drop that first, or use cascade",
             )
         for reader in reversed(readers):
             if registry.find(connection, reader.schema, reader.name) is not None:
@@ -259,7 +261,14 @@ def _make_triggers(connection: Connection[Any], functions: Functions) -> None:
         _trigger(connection, table, f"{stem}_truncate", "AFTER TRUNCATE", "", truncated)
         for event in EVENTS:
             rows = _referencing(event)
-            _trigger(connection, table, f"{stem}_{event}", f"AFTER {event.upper()}", rows, ours(functions.after_name(label, event)))
+            _trigger(
+                connection,
+                table,
+                f"{stem}_{event}",
+                f"AFTER {event.upper()}",
+                rows,
+                ours(functions.after_name(label, event)),
+            )
     for store in functions.compiled.stores:
         connection.execute(
             f"CREATE TRIGGER trickle_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON {store.table}"
@@ -274,14 +283,11 @@ def _referencing(event: Event) -> str:
 
 def _trigger(connection: Connection[Any], table: Table, name: str, when: str, rows: str, function: str) -> None:
     connection.execute(
-        f"CREATE TRIGGER {identifier(name)} {when} ON {table.sql}{rows} FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
+        f"CREATE TRIGGER {identifier(name)} {when} ON {table.sql}{rows}"
+        f" FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
     )
     # Also for those who replay changes with triggers off.
     connection.execute(f"ALTER TABLE {table.sql} ENABLE ALWAYS TRIGGER {identifier(name)}")
-
-
-def _lacking_indexes(compiled: Compiled) -> Iterator[str]:
-    return iter(())
 
 
 def _enter(connection: Connection[Any], functions: Functions, family: int, *, by_group: bool) -> None:

@@ -1,14 +1,14 @@
 """Who waits for whom (pure).
 
 Two writers that change the same group must come one after the other: each reads what is stored and writes what follows
-from it. Two writers of both sides of a join must too: neither sees the other's row, and the pair would be lost. Locks are
-advisory, held to the end of the transaction, and taken before the statement that reads; under READ COMMITTED that
+from it. Two writers of both sides of a join must too: neither sees the other's row, and the pair would be lost. Locks
+are advisory, held to the end of the transaction, and taken before the statement that reads; under READ COMMITTED that
 statement sees all that was committed while it waited.
 
     by group     where the result is made of one table's rows one by one, and stored in groups or as rows: the groups
                  that the change touches, in one order for everybody. Writers of other groups do not wait.
-    whole        joins, subqueries, windows, first rows, several stages, and stream tables that read each other: one lock
-                 for all of them, taken before the source's rows are. Writers of their sources wait for each other.
+    whole        joins, subqueries, windows, first rows, several stages, and stream tables that read each other: one
+                 lock, taken before the source's rows are. Writers of their sources wait for each other.
 
 Groups share 256 locks, so that a statement over a million groups does not fill PostgreSQL's lock table.
 """
@@ -22,7 +22,7 @@ from trickle.delta.differentiate import differentiate
 from trickle.delta.groups import Groups
 from trickle.delta.stages import Rows, Stage
 from trickle.immediate.postgres.lookups import hashed
-from trickle.operators import Aggregate, Filter, Generate, Operator, Output, Project, Scan, col, walk
+from trickle.operators import Aggregate, Filter, Generate, Operator, Output, Project, Scan, walk
 
 LOCK_CLASS = 0x74726B6C
 _BUCKETS = 256
@@ -58,6 +58,3 @@ def touched_buckets(stages: tuple[Stage, ...]) -> Operator | None:
     bucket = call("mod", hashed(keys), exp.Literal.number(_BUCKETS))
     found = Project(differentiate(rows), (Output(BUCKET, call("abs", bucket)),))
     return Aggregate(found, (BUCKET,))
-
-
-__all__ = ["BUCKET", "LOCK_CLASS", "bucket_base", "col", "lock_number", "touched_buckets"]

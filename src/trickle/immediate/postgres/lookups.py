@@ -1,7 +1,7 @@
 """Plans in a form in which PostgreSQL can use indexes (pure).
 
-PostgreSQL finds rows by ``=``, and never by ``IS NOT DISTINCT FROM``; and a semi join that picks rows of a big table by a
-few keys reads the whole table when it cannot tell that the keys are few. So
+PostgreSQL finds rows by ``=``, and never by ``IS NOT DISTINCT FROM``; and a semi join that picks rows of a big table by
+a few keys reads the whole table when it cannot tell that the keys are few. So
 
     a <=> b                          becomes   a = b                                   when one of them is never NULL
                                      or        a <=> b AND hash(a) = hash(b)           otherwise: the hash finds
@@ -49,7 +49,6 @@ from trickle.operators import (
     col,
     equal,
 )
-
 
 KEPT = "_kept"
 MOVED = "_moved"

@@ -86,7 +86,9 @@ def relations(tree: Expr) -> set[Relation]:
 
 def functions(tree: Expr) -> set[Function]:
     """The functions that a query calls."""
-    found = {Function(None, node.name.lower()) for node in tree.find_all(exp.Anonymous)}
+    found = {
+        Function(None, node.name.lower()) for node in tree.find_all(exp.Anonymous) if not isinstance(node.parent, exp.Dot)
+    }
     return found | {Function(_schema_of(dot), dot.expression.name) for dot in _qualified(tree)}
 
 
@@ -99,8 +101,10 @@ def refuse_clocks(tree: Expr) -> None:
             detail="the result would change without a change of its sources",
             hint="use DIFFERENTIAL, or compare with the time when you read the stream table",
         )
-    for node in tree.find_all(*_SESSION):
-        raise UnsupportedQuery(f"{spelled(node)} depends on the session", detail="every writer would see another result")
+    for user in tree.find_all(*_SESSION):
+        raise UnsupportedQuery(
+            f"{spelled(user)} depends on the session", detail="every writer would see another result"
+        )
 
 
 def respelled(tree: Expr, labels: Mapping[Relation, str], aggregates: frozenset[Function]) -> Expr:
@@ -119,8 +123,8 @@ def respelled(tree: Expr, labels: Mapping[Relation, str], aggregates: frozenset[
         is_aggregate = Function(None, name) in aggregates
         if (is_aggregate and name not in _SHARED | GROUPING) or (name in _TAKEN and not is_aggregate):
             node.set("this", hidden_function(node.name))
-    for node in list(tree.find_all(exp.Any, exp.All)):
-        _respell_quantifier(node)
+    for quantifier in list(tree.find_all(exp.Any, exp.All)):
+        _respell_quantifier(quantifier)
     return tree
 
 

@@ -6,8 +6,8 @@
     SELECT how many rows should have gone and did not
 
 All parts see the tables as they were when the statement began: a stored table is at its old state until the end, and
-its new state is the old one without the rows that go and with those that come. Steps are MATERIALIZED, everything else is
-NOT, so that PostgreSQL may push conditions into it.
+its new state is the old one without the rows that go and with those that come. Steps are MATERIALIZED, everything else
+is NOT, so that PostgreSQL may push conditions into it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.delta.groups import Groups
 from trickle.delta.optimize import optimized
 from trickle.delta.optimize.prune import prune_plan
+from trickle.delta.parts import group_count
 from trickle.delta.plan import OWN, Plan
 from trickle.delta.stages import Stage
 from trickle.immediate.postgres.faces import COUNT, SourceFaces, copies, face_name, listed
-from trickle.immediate.postgres.groups import ALIVE, NEW, OLD, WAS, GroupChange
+from trickle.immediate.postgres.groups import ALIVE, MERGED, NEW, OLD, WAS, GroupChange
 from trickle.immediate.postgres.lookups import KEPT, MOVED, with_lookups
 from trickle.immediate.postgres.names import identifier
 from trickle.immediate.postgres.types import typed_nulls
@@ -105,9 +106,7 @@ class _Writer:
             self._unchanged.add(store.stage.table)
             self._faces[face_name(store.stage.table, Face.NEW)] = f"SELECT {_renamed(store)} FROM {store.table}"
             return
-        plan = with_lookups(
-            store.plan(frozenset(self._unchanged)), self._change.certain, frozenset(self._derived)
-        )
+        plan = with_lookups(store.plan(frozenset(self._unchanged)), self._change.certain, frozenset(self._derived))
         for step in plan.steps:
             self._parts[_step(place, step.name)] = f"MATERIALIZED ({self._lowered(place, store, step.tree)})"
         delta = f"s{place}_delta"
@@ -172,7 +171,9 @@ class _Writer:
                 f"(UPDATE {store.table} AS t SET {values} FROM {delta} AS d WHERE {there} AND d.{_ALIVE} RETURNING 1)"
             )
         if store.key:
-            self._applied[deleted] = f"(DELETE FROM {store.table} AS t USING {delta} AS d WHERE {there} AND {gone} RETURNING 1)"
+            self._applied[deleted] = (
+                f"(DELETE FROM {store.table} AS t USING {delta} AS d WHERE {there} AND {gone} RETURNING 1)"
+            )
             self._applied[f"s{place}_inserted"] = (
                 f"(INSERT INTO {store.table} ({_reals(store)})"
                 f" SELECT {', '.join(identifier(NEW + column) for column in store.columns)}"
@@ -181,6 +182,9 @@ class _Writer:
         done = [name for name in (updated, deleted) if name in self._applied]
         counted = " + ".join(f"(SELECT count(*) FROM {identifier(name)})" for name in done)
         self._missing.append(f"abs((SELECT count(*) FROM {delta} WHERE {_WAS}) - ({counted}))")
+        if store.key:
+            merged, count = identifier(_step(place, MERGED)), identifier(group_count().name)
+            self._missing.append(f"(SELECT count(*) FROM {merged} WHERE {count} < 0)")
 
     def _net(self, place: int, store: Store, plan: Plan, delta: str) -> tuple[str, str]:
         """The net change of rows that are found by their values, and the places of those that go."""

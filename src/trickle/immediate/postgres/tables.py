@@ -109,7 +109,9 @@ def describe_table(connection: Connection[Any], oid: int) -> Table:
         raise UnsupportedQuery(f"{spoken} belongs to PostgreSQL", detail="system tables have no triggers")
     if inherits:
         raise UnsupportedQuery(
-            f"{spoken} inherits, or is inherited from", detail="its rows are those of several tables", hint=_ANOTHER_MODE
+            f"{spoken} inherits, or is inherited from",
+            detail="its rows are those of several tables",
+            hint=_ANOTHER_MODE,
         )
     if forced:
         raise UnsupportedQuery(

@@ -1,6 +1,6 @@
 """Window functions whose result depends on which of several equal rows comes first get one result (pure).
 
-The change of a window function is what it gives now without what it gave before, so asked twice it has to give the same.
+The change of a window function is what it gives now without what it gave before: asked twice, it has to give the same.
 Where rows may be equal in the window's order and the function tells them apart, the order goes on with all columns:
 
     row_number, ntile, lag, lead, first_value, last_value, nth_value     over the default frame or ROWS
@@ -55,8 +55,7 @@ def _ordered(value: Expr, node: Window) -> Expr:
     more = [exp.Ordered(this=col(c), desc=False, nulls_first=True) for c in node.input.columns if c not in present]
     changed = value.copy()
     changed.set("order", exp.Order(expressions=[*terms, *more]))
-    if name in _ENDS and spec is None:
+    if name in _ENDS and spec is None and name != "first_value":
         # With more in the order a row's peers are fewer; the frame was to end with all of them.
-        if name != "first_value":
-            raise UnsupportedQuery(f"{name}() needs a ROWS frame", hint="ROWS BETWEEN UNBOUNDED PRECEDING AND ...")
+        raise UnsupportedQuery(f"{name}() needs a ROWS frame", hint="ROWS BETWEEN UNBOUNDED PRECEDING AND ...")
     return changed
