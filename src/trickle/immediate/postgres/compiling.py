@@ -100,7 +100,19 @@ def compile_query(
         certain[stage.table] = known & frozenset(stage.columns)
         types = analyst.types_in(stage.whole) | analyst.types_in(stage.plain) | stored
         stores.append(Store(stage, table, names, stored, types, certain[stage.table]))
+        _refuse_types(analyst, stores[-1])
     return Compiled(reading, tuple(stores))
+
+
+def _refuse_types(analyst: Analyst, store: Store) -> None:
+    """Refuse keys that cannot be looked up."""
+    for column in store.key:
+        if not analyst.has_hash(store.stored[column]):
+            raise UnsupportedQuery(
+                f"column {store.names[column]!r} has the type {store.stored[column]}, of which PostgreSQL has no hash",
+                detail="rows could not be found again when they go",
+                hint="cast it to text in the query",
+            )
 
 
 def _refuse(stage: Stage, limits: Limits) -> None:

@@ -91,7 +91,24 @@ class SourceFaces:
 
     @property
     def _waiting(self) -> str:
-        return f"({netted(self.columns, self.pending)}) AS g"
+        return f"({self._netted(self.pending)}) AS g"
+
+    def _netted(self, relation: str) -> str:
+        """Weighted rows added up: each with what is left of its weights, in ``COUNT``."""
+        total = f"sum({identifier(WEIGHT)})"
+        kept = [self._kept_in_group(column) for column in self.columns]
+        keys = f" GROUP BY {self.compared}" if self.columns else ""
+        return f"SELECT {', '.join([*kept, f'{total}::int AS {COUNT}'])} FROM {relation}{keys} HAVING {total} <> 0"
+
+    def _kept_in_group(self, column: str) -> str:
+        name = identifier(column)
+        return f"min({name}::text)::{self.table.type_of(column)} AS {name}" if self.table.by_text(column) else name
+
+    @property
+    def compared(self) -> str:
+        """The columns as they can be compared."""
+        texts = (identifier(c) + ("::text" if self.table.by_text(c) else "") for c in self.columns)
+        return ", ".join(texts) or "1"
 
     @property
     def _kept(self) -> str:
@@ -116,20 +133,13 @@ class SourceFaces:
             f"SELECT {self._listed}, 1::bigint AS {weight} FROM {self.table.sql}"
             f" UNION ALL SELECT {self._listed}, -{weight} FROM ({self.change}) AS c"
         )
-        net = netted(self.columns, f"({rows}) AS r")
+        net = self._netted(f"({rows}) AS r")
         return f"SELECT {self._listed} FROM ({net}) AS g, {copies(COUNT)} WHERE {COUNT} > 0"
 
 
 def face_name(label: str, face: Face) -> str:
     """What a scan of a table at a face reads."""
     return f"{label}_{face}"
-
-
-def netted(columns: Sequence[str], relation: str) -> str:
-    """Weighted rows added up: each with what is left of its weights, in ``COUNT``."""
-    total = f"sum({identifier(WEIGHT)})"
-    keys = f" GROUP BY {listed(columns)}" if columns else ""
-    return f"SELECT {listed(columns)}, {total}::int AS {COUNT} FROM {relation}{keys} HAVING {total} <> 0"
 
 
 def copies(times: str) -> str:

@@ -19,7 +19,7 @@ from functools import cached_property
 
 from trickle.algebra.weights import WEIGHT
 from trickle.immediate.postgres.compiling import Compiled
-from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS, Event, SourceFaces, listed
+from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS, Event, SourceFaces
 from trickle.immediate.postgres.locking import BUCKET, LOCK_CLASS, bucket_base, lock_number, touched_buckets
 from trickle.immediate.postgres.names import SCHEMA, identifier, literal, ours
 from trickle.immediate.postgres.statement import Change, Store, statement
@@ -146,12 +146,11 @@ class Functions:
     def after(self, label: str, event: Event) -> Function:
         """What is done after a statement of one kind on one source."""
         faces = self._faces({label: event})
-        change = Change(self.compiled.stores, faces, frozenset((label,)), self.compiled.certain)
-        text = statement(change)
+        text = self.statement(label, event)
         rows = NEW_ROWS if event.has_new else OLD_ROWS
         unchanged = ""
         if event is Event.UPDATE:
-            used = listed(self.compiled.used(label))
+            used = faces[label].compared
             unchanged = f"""
   IF NOT EXISTS (SELECT {used} FROM {NEW_ROWS} EXCEPT ALL SELECT {used} FROM {OLD_ROWS}) THEN
     RETURN NULL;
@@ -182,6 +181,11 @@ BEGIN
 {self._check()}  RETURN NULL;
 END"""
         return Function(self.after_name(label, event), "trigger", body)
+
+    def statement(self, label: str, event: Event) -> str:
+        """What brings the stream table up to a statement of one kind on one source."""
+        faces = self._faces({label: event})
+        return statement(Change(self.compiled.stores, faces, frozenset((label,)), self.compiled.certain))
 
     def after_name(self, label: str, event: Event) -> str:
         """The name of a function."""

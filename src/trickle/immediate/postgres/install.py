@@ -12,7 +12,7 @@ from psycopg import Connection
 
 from trickle.algebra.weights import WEIGHT
 from trickle.delta.groups import Groups
-from trickle.errors import DependentsExist, DuplicateName, QueryError, UnknownTable
+from trickle.errors import DependentsExist, DuplicateName, QueryError, UnknownTable, UnsupportedQuery
 from trickle.immediate.postgres import registry
 from trickle.immediate.postgres.compiling import Limits, compile_query
 from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS, Event
@@ -78,6 +78,7 @@ def install(
             for function in functions.all(None if by_group else lock, lock):
                 connection.execute(function.sql)
                 connection.execute(f"REVOKE ALL ON FUNCTION {ours(function.name)}() FROM PUBLIC")
+            _try_out(connection, functions)
             _make_triggers(connection, functions)
             lacking = lacking_indexes([store.stage for store in compiled.stores], compiled.tables)
             if create_indexes:
@@ -250,6 +251,23 @@ def _own_indexes(store: Store) -> Iterator[str]:
         if unique:
             return
     yield f"CREATE INDEX ON {store.table} (({hash_of([store.real(column) for column in store.key])}))"
+
+
+def _try_out(connection: Connection[Any], functions: Functions) -> None:
+    """Let PostgreSQL plan every statement once: what it refuses is refused now, and not when somebody writes."""
+    for label, table in functions.compiled.tables.items():
+        for rows in (NEW_ROWS, OLD_ROWS):
+            connection.execute(f"CREATE TEMPORARY TABLE {rows} (LIKE {table.sql})")
+        for event in EVENTS:
+            try:
+                with connection.transaction():
+                    connection.execute(f"EXPLAIN {functions.statement(label, event)}")
+            except psycopg.Error as error:
+                raise UnsupportedQuery(
+                    f"PostgreSQL refuses what would follow {event.upper()} on {table.schema}.{table.name}",
+                    detail=error.diag.message_primary,
+                ) from error
+        connection.execute(f"DROP TABLE pg_temp.{NEW_ROWS}, pg_temp.{OLD_ROWS}")
 
 
 def _make_triggers(connection: Connection[Any], functions: Functions) -> None:

@@ -80,8 +80,18 @@ def spelled(tree: Expr) -> str:
 
 
 def relations(tree: Expr) -> set[Relation]:
-    """The tables and views that a query names: what is not qualified is a common table expression."""
-    return {Relation(table.db, table.name) for table in tree.find_all(exp.Table) if table.db}
+    """The tables and views that a query names."""
+    return {found for table in tree.find_all(exp.Table) if (found := _relation(tree, table)) is not None}
+
+
+def _relation(tree: Expr, table: exp.Table) -> Relation | None:
+    """What a name stands for. Unqualified are relations of pg_catalog, and common table expressions."""
+    if not isinstance(table.this, exp.Identifier):
+        return None
+    if table.db:
+        return Relation(table.db, table.name)
+    is_cte = any(cte.alias == table.name for cte in tree.find_all(exp.CTE))
+    return None if is_cte else Relation("pg_catalog", table.name)
 
 
 def functions(tree: Expr) -> set[Function]:
@@ -111,12 +121,13 @@ def respelled(tree: Expr, labels: Mapping[Relation, str], aggregates: frozenset[
     """The tree as the builder takes it."""
     tree = tree.copy()
     for table in list(tree.find_all(exp.Table)):
-        if table.db:
-            _relabel(table, labels[Relation(table.db, table.name)])
+        if (relation := _relation(tree, table)) is not None:
+            _relabel(table, labels[relation])
         elif isinstance(table.this, exp.Values):
             # sqlglot takes VALUES at the start of a join in parentheses for a table.
             table.replace(exp.Subquery(this=table.this, alias=table.args.get("alias"), joins=table.args.get("joins")))
-    for dot in list(_qualified(tree)):
+    # Inner ones first: what is around them is copied.
+    for dot in reversed(list(_qualified(tree))):
         dot.replace(_hidden(dot.expression, identifier(_schema_of(dot), dot.expression.name)))
     for node in list(tree.find_all(exp.Anonymous)):
         name = node.name.lower()

@@ -10,10 +10,14 @@ from psycopg import Connection
 from trickle.errors import UnsupportedQuery
 from trickle.immediate.postgres.names import identifier
 
+_WITHOUT_EQUALITY = ["json", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle"]
 _COLUMNS = """
     SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attgenerated = 'v',
-           coalesce(l.collisdeterministic, true)
-    FROM pg_attribute a LEFT JOIN pg_collation l ON l.oid = a.attcollation
+           coalesce(l.collisdeterministic, true), coalesce(e.typname, b.typname, t.typname) = ANY(%s)
+    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+    LEFT JOIN pg_type b ON b.oid = t.typbasetype
+    LEFT JOIN pg_type e ON e.oid = coalesce(b.typelem, t.typelem) AND coalesce(b.typcategory, t.typcategory) = 'A'
+    LEFT JOIN pg_collation l ON l.oid = a.attcollation
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
 """
 # Of a table's unique keys without NULL the primary one, else the narrowest.
@@ -33,7 +37,7 @@ _INDEXED = """
     WHERE i.indrelid = %s AND i.indisvalid AND i.indpred IS NULL
 """
 _RELATION = """
-    SELECT n.nspname, c.relname, c.relkind::text, c.relpersistence::text, c.relforcerowsecurity,
+    SELECT n.nspname, c.relname, c.relkind::text, c.relforcerowsecurity,
            EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = c.oid OR h.inhparent = c.oid)
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %s
 """
@@ -47,11 +51,12 @@ _KINDS = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column; ``type`` is as ``format_type`` spells it."""
+    """A column; ``type`` is as ``format_type`` spells it. ``by_text``: its values are compared by their text alone."""
 
     name: str
     type: str
     not_null: bool
+    by_text: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,10 @@ class Table:
         """The table's name in SQL."""
         return identifier(self.schema, self.name)
 
+    def by_text(self, column: str) -> bool:
+        """Whether PostgreSQL cannot compare values of one of its columns, but their texts."""
+        return next(each.by_text for each in self.columns if each.name == column)
+
     def type_of(self, column: str) -> str:
         """The type of one of its columns."""
         return next(each.type for each in self.columns if each.name == column)
@@ -98,13 +107,11 @@ def describe_table(connection: Connection[Any], oid: int) -> Table:
     """A table; refused with the reason where triggers cannot see all its changes."""
     found = connection.execute(_RELATION, [oid]).fetchone()
     assert found is not None
-    schema, name, kind, persistence, forced, inherits = found
+    schema, name, kind, forced, inherits = found
     spoken = f"{schema}.{name}"
     if kind in _KINDS:
         what, why = _KINDS[kind]
         raise UnsupportedQuery(f"{spoken} is {what}, which IMMEDIATE cannot follow", detail=why, hint=_ANOTHER_MODE)
-    if persistence == "t":
-        raise UnsupportedQuery(f"{spoken} is a temporary table", detail="other sessions cannot read it")
     if schema in ("pg_catalog", "information_schema"):
         raise UnsupportedQuery(f"{spoken} belongs to PostgreSQL", detail="system tables have no triggers")
     if inherits:
@@ -124,9 +131,9 @@ _ANOTHER_MODE = "use another refresh mode: DIFFERENTIAL follows such sources"
 
 
 def _described(connection: Connection[Any], oid: int, schema: str, name: str) -> Table:
-    rows = connection.execute(_COLUMNS, [oid]).fetchall()
+    rows = connection.execute(_COLUMNS, [_WITHOUT_EQUALITY, oid]).fetchall()
     seen: set[str] = set()
-    for column, _, _, virtual, deterministic in rows:
+    for column, _, _, virtual, deterministic, _ in rows:
         if column.lower() in seen:
             raise UnsupportedQuery(
                 f"{schema}.{name} has columns that differ in case alone", detail=f"among them {column!r}"
@@ -148,7 +155,7 @@ def _described(connection: Connection[Any], oid: int, schema: str, name: str) ->
         oid=oid,
         schema=schema,
         name=name,
-        columns=tuple(Column(column, kind, not_null) for column, kind, not_null, _, _ in rows),
+        columns=tuple(Column(column, kind, not_null, by_text) for column, kind, not_null, _, _, by_text in rows),
         key=tuple(key[0]) if key else (),
         indexed=frozenset(row[0] for row in indexed),
     )

@@ -113,6 +113,15 @@ class Analyst:
         )
         return Project(part, tuple(outputs))
 
+    def has_hash(self, kind: str) -> bool:
+        """Whether values of a type can be compared and hashed."""
+        try:
+            with self.connection.transaction():
+                self.connection.execute(f"SELECT hash_record_extended(ROW(NULL::{kind}), 0), NULL::{kind} = NULL::{kind}")
+        except Error:
+            return False
+        return True
+
     def types_of(self, aggregate: Aggregate) -> Sequence[tuple[str, str]]:
         """The types of what sums and means are taken of, in the words of ``delta/parts.py``."""
         wanted = [(c.name, argument) for c in aggregate.calls if (argument := summed_argument(c)) is not None]
