@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 from psycopg import Connection
@@ -61,4 +62,4 @@ def _plain(value: Any) -> str:
     """A value as something that can be compared: NaN equals NaN, and floating noise is none."""
     if isinstance(value, float):
         return f"{value + 0.0:.9g}"
-    return repr(value.normalize()) if hasattr(value, "normalize") and value == value else repr(value)
+    return repr(value.normalize()) if isinstance(value, Decimal) and not value.is_nan() else repr(value)

@@ -39,7 +39,9 @@ def test_rows_in_between(shop: Story) -> None:
 
 def test_a_diamond(totals: Story) -> None:
     totals.install("named", "SELECT c.name, c.region, t.s FROM customers c JOIN totals t ON t.customer = c.id")
-    totals.install("shares", "SELECT o.id, o.amount / nullif(t.s, 0) AS share FROM orders o JOIN totals t USING (customer)")
+    totals.install(
+        "shares", "SELECT o.id, o.amount / nullif(t.s, 0) AS share FROM orders o JOIN totals t USING (customer)"
+    )
     totals.install("all_of_it", """
         SELECT n.region, count(*) AS orders, sum(sh.share) AS share FROM named n
         JOIN customers c ON c.name = n.name JOIN orders o ON o.customer = c.id JOIN shares sh ON sh.id = o.id
@@ -59,7 +61,9 @@ def test_stream_tables_that_read_each_other_share_a_lock(totals: Story) -> None:
 
 def test_views_are_looked_through(totals: Story) -> None:
     totals.connection.execute("CREATE VIEW busy AS SELECT customer, n FROM totals WHERE n > 3")
-    totals.connection.execute("CREATE VIEW named AS SELECT c.name, b.n FROM customers c JOIN busy b ON b.customer = c.id")
+    totals.connection.execute(
+        "CREATE VIEW named AS SELECT c.name, b.n FROM customers c JOIN busy b ON b.customer = c.id"
+    )
     made = totals.install("busy_names", "SELECT name FROM named")
     assert set(made.sources) == {"public.customers", "public.totals"}
     totals.run(*STATEMENTS)

@@ -9,7 +9,10 @@ from tests.immediate.postgres.story import Story
 from trickle.immediate.postgres.functions import Function
 
 JOINED = "SELECT c.id, c.name, o.id AS o, o.amount FROM customers c LEFT JOIN orders o ON o.customer = c.id"
-TOTALS = "SELECT c.region, sum(o.amount) AS s, count(*) AS n FROM customers c JOIN orders o ON o.customer = c.id GROUP BY c.region"
+TOTALS = (
+    "SELECT c.region, sum(o.amount) AS s, count(*) AS n FROM customers c JOIN orders o ON o.customer ="
+    " c.id GROUP BY c.region"
+)
 PAIRS = "SELECT a.id, b.id AS other FROM orders a JOIN orders b ON a.customer = b.customer"
 
 
@@ -59,7 +62,10 @@ def test_triggers_of_the_users(joined: Story) -> None:
 
 def test_merge_and_upsert(joined: Story) -> None:
     joined.run(
-        "INSERT INTO orders VALUES (1, 5, 3, NULL, NULL), (800, 5, 3, NULL, NULL) ON CONFLICT (id) DO UPDATE SET amount = 70",
+        (
+            "INSERT INTO orders VALUES (1, 5, 3, NULL, NULL), (800, 5, 3, NULL, NULL) ON CONFLICT (id) DO UPDATE"
+            " SET amount = 70"
+        ),
         "INSERT INTO orders VALUES (1, 5, 3, NULL, NULL) ON CONFLICT DO NOTHING",
         """MERGE INTO orders USING (VALUES (1), (2), (900)) AS v(id) ON orders.id = v.id
            WHEN MATCHED AND v.id = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET customer = 6

@@ -19,7 +19,9 @@ QUERIES = {
     "a join of groups": """SELECT c.region, sum(o.amount) AS s, count(*) AS n FROM orders o
         JOIN customers c ON c.id = o.customer GROUP BY c.region""",
     "a left join": "SELECT c.id, c.region, o.amount FROM customers c LEFT JOIN orders o ON o.customer = c.id",
-    "stages": "SELECT n, count(*) AS c FROM (SELECT customer, count(*) AS n FROM orders GROUP BY customer) x GROUP BY n",
+    "stages": (
+        "SELECT n, count(*) AS c FROM (SELECT customer, count(*) AS n FROM orders GROUP BY customer) x GROUP BY n"
+    ),
     "a window": "SELECT id, rank() OVER (PARTITION BY customer ORDER BY amount) AS r FROM orders",
 }
 

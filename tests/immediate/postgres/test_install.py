@@ -31,7 +31,10 @@ def test_a_stream_table_is_described_as_it_was_made(shop: Story) -> None:
 def test_dropping_leaves_nothing(shop: Story) -> None:
     shop.install("totals", TOTALS)
     before = set(shop.rows(OBJECTS))
-    query = "SELECT n, count(*) AS customers FROM (SELECT customer, count(*) AS n FROM orders GROUP BY customer) x GROUP BY n"
+    query = (
+        "SELECT n, count(*) AS customers FROM (SELECT customer, count(*) AS n FROM orders GROUP BY customer)"
+        " x GROUP BY n"
+    )
     assert shop.install("sizes", query).inner_tables
     shop.run("INSERT INTO orders VALUES (1000, 3, 5, NULL, NULL)")
     shop.drop("sizes")
@@ -50,16 +53,21 @@ def test_a_stream_table_that_others_read_stays(shop: Story) -> None:
 
 
 def test_names_are_taken_as_they_are(story: Story) -> None:
-    columns = ", ".join(f'{_quoted(name)} int' for name in HOSTILE)
+    columns = ", ".join(f"{_quoted(name)} int" for name in HOSTILE)
     for place, name in enumerate(HOSTILE):
         table = _quoted(name + "t" if len(name) < 60 else name[:-1] + "t")
         story.connection.execute(f"CREATE TABLE {table} ({columns})")
-        query = f"SELECT {_quoted(name)}, count(*) AS {_quoted(HOSTILE[place - 1])} FROM {table} GROUP BY {_quoted(name)}"
+        query = (
+            f"SELECT {_quoted(name)}, count(*) AS {_quoted(HOSTILE[place - 1])} FROM {table} GROUP BY {_quoted(name)}"
+        )
         story.install(name, query)
         story.run(
             f"INSERT INTO {table} SELECT {', '.join(['i % 3'] * len(HOSTILE))} FROM generate_series(1, 5) AS s(i)",
             f"UPDATE {table} SET {_quoted(name)} = 7 WHERE {_quoted(name)} = 1",
-            f"WITH d AS (DELETE FROM {table} WHERE {_quoted(name)} = 7 RETURNING *) INSERT INTO {table} SELECT * FROM d",
+            (
+                f"WITH d AS (DELETE FROM {table} WHERE {_quoted(name)} = 7 RETURNING *) INSERT INTO {table} SELECT *"
+                f" FROM d"
+            ),
             f"TRUNCATE {table}",
         )
     for name in HOSTILE:
@@ -99,7 +107,12 @@ def test_an_unknown_stream_table(shop: Story) -> None:
 
 def test_nobody_else_writes(shop: Story) -> None:
     shop.install("totals", TOTALS)
-    for statement in ("DELETE FROM totals", "INSERT INTO totals VALUES (1)", "UPDATE totals SET n = 0", "TRUNCATE totals"):
+    for statement in (
+        "DELETE FROM totals",
+        "INSERT INTO totals VALUES (1)",
+        "UPDATE totals SET n = 0",
+        "TRUNCATE totals",
+    ):
         with pytest.raises(psycopg.errors.ObjectNotInPrerequisiteState, match="kept by its query"):
             shop.connection.execute(statement)
     shop.check("writes that were refused")
@@ -107,10 +120,18 @@ def test_nobody_else_writes(shop: Story) -> None:
 
 def test_what_a_query_uses_cannot_go(shop: Story) -> None:
     shop.install("totals", TOTALS)
-    for statement in ("ALTER TABLE orders DROP COLUMN amount", "DROP TABLE orders", "ALTER TABLE orders ALTER amount TYPE text"):
+    for statement in (
+        "ALTER TABLE orders DROP COLUMN amount",
+        "DROP TABLE orders",
+        "ALTER TABLE orders ALTER amount TYPE text",
+    ):
         with pytest.raises(psycopg.Error):
             shop.connection.execute(statement)
-    shop.run("ALTER TABLE orders DROP COLUMN note", "ALTER TABLE orders ADD COLUMN more int", "DELETE FROM orders WHERE id = 3")
+    shop.run(
+        "ALTER TABLE orders DROP COLUMN note",
+        "ALTER TABLE orders ADD COLUMN more int",
+        "DELETE FROM orders WHERE id = 3",
+    )
 
 
 def test_a_renamed_source_is_followed_no_further_in_silence(shop: Story) -> None:

@@ -11,20 +11,23 @@ import psycopg
 import pytest
 
 from tests.immediate.postgres.story import Story
+from trickle.algebra.names import TableName
 from trickle.delta.plan import OWN
 from trickle.delta.stages import split
 from trickle.immediate.postgres.locking import touched_buckets
 from trickle.operators import Operator
 from trickle.sql.build import build_tree
 from trickle.sql.rewrites import rewrite
-from trickle.algebra.names import TableName
 
 WRITERS = 90
 TURNS = 4
 QUERIES = {
     "totals": "SELECT customer, sum(amount) AS s, count(*) AS n, min(amount) AS low FROM orders GROUP BY customer",
     "named": "SELECT c.name, o.id, o.amount FROM orders o JOIN customers c ON c.id = o.customer",
-    "regions": "SELECT c.region, count(*) AS n, sum(o.amount) AS s FROM orders o JOIN customers c ON c.id = o.customer GROUP BY 1",
+    "regions": (
+        "SELECT c.region, count(*) AS n, sum(o.amount) AS s FROM orders o JOIN customers c ON c.id ="
+        " o.customer GROUP BY 1"
+    ),
     "listed": "SELECT customer, page FROM clicks",
 }
 

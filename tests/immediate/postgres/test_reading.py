@@ -56,7 +56,10 @@ def test_functions_of_the_users(shop: Story) -> None:
         CREATE FUNCTION first(x int) RETURNS int IMMUTABLE LANGUAGE sql AS 'SELECT x + 1';
         CREATE FUNCTION careless(x int) RETURNS int LANGUAGE sql AS 'SELECT x';
     """)
-    shop.install("own", 'SELECT first(customer) AS f, "my fns"."Product"("my fns"."Double It"(amount)) AS p FROM orders GROUP BY 1')
+    shop.install(
+        "own",
+        'SELECT first(customer) AS f, "my fns"."Product"("my fns"."Double It"(amount)) AS p FROM orders GROUP BY 1',
+    )
     shop.run("DELETE FROM orders WHERE id < 9", "UPDATE orders SET amount = 2 WHERE id > 40")
     with pytest.raises(UnsupportedQuery, match=r"careless\(integer\) does not give the same value"):
         install(shop.connection, "refused", "SELECT careless(id) AS c FROM orders")
@@ -65,16 +68,20 @@ def test_functions_of_the_users(shop: Story) -> None:
 def test_types_of_all_kinds(story: Story) -> None:
     story.connection.execute("""
         CREATE TYPE "Mood" AS ENUM ('sad', 'glad'); CREATE DOMAIN percent AS int CHECK (VALUE BETWEEN 0 AND 100);
-        CREATE TABLE t (id int PRIMARY KEY, m "Mood", p percent, u uuid, b bytea, j jsonb, a int[], i interval, r int4range,
-                        c char(4), v varchar(9), ts timestamptz, ip inet, bits bit(3), mo money, js json, flag boolean);
-        INSERT INTO t SELECT n, CASE WHEN n % 2 = 0 THEN 'sad' ELSE 'glad' END::"Mood", n, md5(n::text)::uuid, '\\x0102',
-          jsonb_build_object('n', n % 3), ARRAY[n, NULL], make_interval(days => n), int4range(n, n + 2), 'ab', 'cd',
+        CREATE TABLE t (id int PRIMARY KEY, m "Mood", p percent, u uuid, b bytea, j jsonb, a int[], i interval,
+                        r int4range, c char(4), v varchar(9), ts timestamptz, ip inet, bits bit(3), mo money,
+            js json, flag boolean);
+        INSERT INTO t SELECT n, CASE WHEN n % 2 = 0 THEN 'sad' ELSE 'glad' END::"Mood", n, md5(n::text)::uuid,
+          '\\x0102', jsonb_build_object('n', n % 3), ARRAY[n, NULL], make_interval(days => n), int4range(n,
+            n + 2), 'ab', 'cd',
           '2024-01-01 10:00+02', '10.0.0.1', B'101', n::money, '{"a": 1}', n % 3 = 0 FROM generate_series(1, 9) n
     """)
     story.install("listed", "SELECT m, p, u, b, j, a, i, r, c, v, ts, ip, bits::text, flag FROM t WHERE id <> 4")
     story.install("grouped", """SELECT m, j, a[1] % 2 AS odd, count(*) AS n, max(ts) AS ts, sum(i) AS i, min(v) AS v,
         bool_and(flag) AS f, sum(mo) AS mo, max(js ->> 'a') AS js FROM t GROUP BY 1, 2, 3""")  # fmt: skip
-    story.install("left_joined", "SELECT x.id, y.m, y.j, y.a, y.r, y.bits::text FROM t x LEFT JOIN t y ON y.p = x.p + 1")
+    story.install(
+        "left_joined", "SELECT x.id, y.m, y.j, y.a, y.r, y.bits::text FROM t x LEFT JOIN t y ON y.p = x.p + 1"
+    )
     story.run(
         "UPDATE t SET m = 'sad', j = NULL, a = '{7,8}' WHERE id % 2 = 1",
         "WITH d AS (DELETE FROM t WHERE id = 3 RETURNING id) UPDATE t SET bits = B'010' WHERE id = 5",

@@ -38,7 +38,10 @@ def _copies(table: str, key: str, added: int, condition: str) -> str:
 STATEMENTS = (
     _copies("orders", "o_orderkey", 5_000_000, "o_orderkey = 7"),
     _copies("lineitem", "l_orderkey", 5_000_000, "l_orderkey = 7 AND l_linenumber = 1"),
-    "UPDATE lineitem SET l_quantity = 400, l_extendedprice = l_extendedprice * 9 WHERE l_orderkey = 7 AND l_linenumber = 2",
+    (
+        "UPDATE lineitem SET l_quantity = 400, l_extendedprice = l_extendedprice * 9 WHERE l_orderkey = 7"
+        " AND l_linenumber = 2"
+    ),
     "DELETE FROM lineitem WHERE l_orderkey = 7 AND l_linenumber = 1",
     "UPDATE orders SET o_orderdate = '1995-01-05' WHERE o_orderkey = 7",
     "DELETE FROM orders WHERE o_orderkey = 7",
@@ -91,7 +94,8 @@ def loaded(postgres: Postgres) -> Iterator[str]:
         with psycopg.connect(url, autocommit=True) as connection:
             for name, rows in tables(SCALE):
                 columns = ", ".join(
-                    f"{column} {kind.replace('string', 'text')}" for column, kind in SCHEMAS[TableName.of([name])].items()
+                    f"{column} {kind.replace('string', 'text')}"
+                    for column, kind in SCHEMAS[TableName.of([name])].items()
                 )
                 connection.execute(f"CREATE TABLE {name} ({columns}, PRIMARY KEY ({KEYS[name]}))")
                 with connection.cursor().copy(f"COPY {name} FROM STDIN") as copy:

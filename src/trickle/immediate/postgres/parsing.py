@@ -97,7 +97,9 @@ def _relation(tree: Expr, table: exp.Table) -> Relation | None:
 def functions(tree: Expr) -> set[Function]:
     """The functions that a query calls."""
     found = {
-        Function(None, node.name.lower()) for node in tree.find_all(exp.Anonymous) if not isinstance(node.parent, exp.Dot)
+        Function(None, node.name.lower())
+        for node in tree.find_all(exp.Anonymous)
+        if not isinstance(node.parent, exp.Dot)
     }
     return found | {Function(_schema_of(dot), dot.expression.name) for dot in _qualified(tree)}
 
@@ -134,8 +136,8 @@ def respelled(tree: Expr, labels: Mapping[Relation, str], aggregates: frozenset[
         is_aggregate = Function(None, name) in aggregates
         if (is_aggregate and name not in _SHARED | GROUPING) or (name in _TAKEN and not is_aggregate):
             node.set("this", hidden_function(node.name))
-    for quantifier in list(tree.find_all(exp.Any, exp.All)):
-        _respell_quantifier(quantifier)
+    for quantifier in list(tree.find_all(exp.Any)):
+        _respell_any(quantifier)
     return tree
 
 
@@ -166,14 +168,12 @@ def _relabel(table: exp.Table, label: str) -> None:
     table.set("only", None)
 
 
-def _respell_quantifier(node: Expr) -> None:
-    inner = node.this.unnest()
-    compared = node.parent
+def _respell_any(node: exp.Any) -> None:
+    inner, compared = node.this.unnest(), node.parent
     if isinstance(inner, exp.Query) or compared is None:
         return
-    listed = isinstance(inner, exp.Array) and isinstance(compared, exp.EQ | exp.NEQ)
-    if listed and isinstance(compared, exp.EQ) == isinstance(node, exp.Any) and inner.expressions:
-        among: Expr = exp.In(this=compared.this.copy(), expressions=[each.copy() for each in inner.expressions])
-        compared.replace(among if isinstance(node, exp.Any) else exp.Not(this=exp.paren(among)))
+    if isinstance(inner, exp.Array) and inner.expressions and isinstance(compared, exp.EQ):
+        listed = [each.copy() for each in inner.expressions]
+        compared.replace(exp.In(this=compared.this.copy(), expressions=listed))
         return
-    node.replace(exp.Anonymous(this=hidden_function(node.key.upper()), expressions=[inner.copy()]))
+    node.replace(exp.Anonymous(this=hidden_function("ANY"), expressions=[inner.copy()]))

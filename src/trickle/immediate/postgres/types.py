@@ -117,7 +117,9 @@ class Analyst:
         """Whether values of a type can be compared and hashed."""
         try:
             with self.connection.transaction():
-                self.connection.execute(f"SELECT hash_record_extended(ROW(NULL::{kind}), 0), NULL::{kind} = NULL::{kind}")
+                self.connection.execute(
+                    f"SELECT hash_record_extended(ROW(NULL::{kind}), 0), NULL::{kind} = NULL::{kind}"
+                )
         except Error:
             return False
         return True
