@@ -1,0 +1,1 @@
+"""PostgreSQL tables as sources: what happened to them, by triggers, by WAL, or by comparing."""
