@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from enum import Enum
 from struct import Struct
-from struct import error as StructError  # noqa: N812  (the module spells its exception small)
+from struct import error as StructError
 from typing import Final, NamedTuple, TypeAlias
 
 from trickle.errors import InternalError
@@ -42,7 +42,7 @@ class Unchanged(Enum):
 
 UNCHANGED: Final = Unchanged.UNCHANGED
 
-Value: TypeAlias = bytes | None | Unchanged
+Value: TypeAlias = bytes | Unchanged | None
 Row: TypeAlias = tuple[Value, ...]
 
 
@@ -145,9 +145,9 @@ _NEW, _KEY, _OLD = b"NKO"
 
 
 def decode(data: bytes) -> Message:
-    """One message from its bytes, all of them.
+    r"""One message from its bytes, all of them.
 
-    >>> decode(b"I" + (16384).to_bytes(4) + b"N" + b"\\x00\\x02" + b"t\\x00\\x00\\x00\\x011" + b"n")
+    >>> decode(b"I" + (16384).to_bytes(4) + b"N" + b"\x00\x02" + b"t\x00\x00\x00\x011" + b"n")
     Insert(relation=16384, new=(b'1', None))
     """
     try:
