@@ -1,1 +1,1 @@
-"""PostgreSQL tables as sources: what happened to them, by triggers, by WAL, or by comparing."""
+"""Capture of changes in a PostgreSQL database: triggers, WAL, polling. Knows psycopg and Arrow, not Spark."""
