@@ -85,5 +85,7 @@ def postgres() -> Iterator[Postgres]:
 @pytest.fixture(scope="session")
 def logical_postgres() -> Iterator[Postgres]:
     """One PostgreSQL 18 for the whole run that lets its WAL be read."""
-    with running_postgres(wal_level="logical", max_replication_slots="50", max_wal_senders="50") as server:
+    with running_postgres(
+        wal_level="logical", max_replication_slots="50", max_wal_senders="50", max_prepared_transactions="5"
+    ) as server:
         yield server

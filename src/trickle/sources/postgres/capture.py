@@ -27,7 +27,18 @@ class Changes:
     truncated: bool = False
     """A TRUNCATE lies in the range; ``rows`` holds what came after it."""
     by_key: bool = False
-    """Rows of weight -1 hold the key alone, everything else is NULL."""
+    """Rows of weight -1 hold the columns of ``key`` alone, everything else is NULL. Each key is there at most once
+    with -1, and stands for the row that the replica has; and at most once with +1.
+    """
+    key: tuple[str, ...] = ()
+    """With ``by_key``: the columns that identify a row of the replica."""
+    kept: pa.Table | None = None
+    """With ``by_key``: values that the source did not send because they did not change. A row (``new``, ``old``,
+    ``column``) of int64, int64 and string says: the value of ``column`` in ``rows[new]``, NULL there, is the one of the
+    replica's row that ``rows[old]`` identifies.
+    """
+    lost: str | None = None
+    """In words, when capture has a gap and the table must be loaded anew; ``rows`` is empty then."""
     schema_changed: str | None = None
     """In words, when the used columns no longer are what they were; ``rows`` is empty then."""
 

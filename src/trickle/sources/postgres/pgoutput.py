@@ -23,6 +23,7 @@ does not send those, and a reader must take them from the old row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 from struct import Struct
 from struct import error as StructError
@@ -272,7 +273,7 @@ def _expect(data: bytes, at: int, *marks: int) -> int:
     return at + 1
 
 
-_READERS = {
+_READERS: dict[int, Callable[[bytes], tuple[Message, int]]] = {
     ord("B"): _begin,
     ord("C"): _commit,
     ord("O"): _origin,

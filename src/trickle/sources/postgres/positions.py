@@ -82,7 +82,8 @@ class Snapshot:
         """The id of a transaction from its lower 32 bits, which is what the WAL has: of all that end with them, the
         one that is nearest to the snapshot.
 
-        >>> Snapshot.parse("4294967290:4294967300:").widen(5), Snapshot.parse("4294967290:4294967300:").widen(4294967295)
+        >>> snapshot = Snapshot.parse("4294967290:4294967300:")
+        >>> snapshot.widen(5), snapshot.widen(4294967295)
         (4294967301, 4294967295)
         """
         near = self.xmax - (self.xmax - xid) % _ROUND

@@ -1,0 +1,229 @@
+"""What happened to the rows of one table, written down change by change.
+
+Two ways, by what the source says of old rows. A ``WholeBook`` is told old rows whole: each change is a row of weight
+-1 or +1 or both, and what cancels is left to whoever adds them up. A ``KeyedBook`` is told keys. It follows each key
+through the changes and comes out with the net: which rows of the replica go, and which rows come.
+
+Rows are texts here, in the order of the table's columns, and become values at the end. A value that the lake cannot
+hold and that was there only for a moment then does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trickle.algebra.weights import WEIGHT
+from trickle.errors import InvalidData
+from trickle.postgres.rows import read_columns
+from trickle.postgres.tables import SourceColumn, SourceTable
+from trickle.sources.postgres.capture import Changes
+from trickle.sources.postgres.pgoutput import UNCHANGED, Row, Value
+
+PIECE = 50_000
+"""Rows that are held as Python objects before they are put into Arrow, which takes less room."""
+
+KEPT = pa.schema([("new", pa.int64()), ("old", pa.int64()), ("column", pa.string())])
+
+
+class Doubtful(Exception):
+    """The changes contradict each other: what the book was told of keys cannot be true."""
+
+
+class Book(Protocol):
+    """What happened to a table's rows."""
+
+    def insert(self, new: Row) -> None: ...
+
+    def delete(self, old: Row) -> None: ...
+
+    def put_away(self) -> None:
+        """Take less room."""
+
+    def changes(self, *, truncated: bool) -> Changes: ...
+
+
+class WholeBook:
+    """Changes with whole old rows, in their order."""
+
+    def __init__(self, table: SourceTable) -> None:
+        self._table = table
+        self._pieces: list[pa.Table] = []
+        self._rows: list[Row] = []
+        self._weights: list[int] = []
+
+    def insert(self, new: Row) -> None:
+        self._add(new, 1)
+
+    def delete(self, old: Row) -> None:
+        self._add(old, -1)
+
+    def _add(self, row: Row, weight: int) -> None:
+        self._rows.append(row)
+        self._weights.append(weight)
+        if len(self._rows) == PIECE:
+            self.put_away()
+
+    def put_away(self) -> None:
+        """Take less room."""
+        self._pieces.append(texts(self._table, self._rows, self._weights))
+        self._rows, self._weights = [], []
+
+    def changes(self, *, truncated: bool) -> Changes:
+        """All rows, as values."""
+        self.put_away()
+        found = pa.concat_tables(self._pieces)
+        try:
+            return Changes(values(self._table, found), truncated)
+        except InvalidData:
+            return Changes(values(self._table, _net(found)), truncated)
+
+    def replay(self, book: Book) -> None:
+        """Tell it all to another book."""
+        self.put_away()
+        for row in (row for piece in self._pieces for row in _rows(piece)):
+            *old_or_new, weight = row
+            (book.insert if weight > 0 else book.delete)(tuple(old_or_new))
+
+
+@dataclass(frozen=True)
+class _Live:
+    """A row that is there now, and the key that it had in the replica when it was there before."""
+
+    row: Row
+    origin: Row | None
+
+
+class KeyedBook:
+    """Changes whose old rows are known by their key alone."""
+
+    def __init__(self, table: SourceTable, key: Sequence[str], *, is_emptied: bool) -> None:
+        self._table = table
+        names = [column.name for column in table.columns]
+        self._key = tuple(key)
+        self._places = [names.index(name) for name in key]
+        self._live: dict[Row, _Live] = {}
+        self._gone: dict[Row, int] = {}
+        self._is_emptied = is_emptied
+
+    def key_of(self, row: Row) -> Row:
+        """The part of a row that identifies it."""
+        return tuple(row[place] for place in self._places)
+
+    def insert(self, new: Row) -> None:
+        self._put(self.key_of(new), _Live(new, None))
+
+    def delete(self, old: Row) -> None:
+        self._take(self.key_of(old))
+
+    def update(self, old: Row | None, new: Row) -> None:
+        """``old`` is there when the key changed. What was stored out of line and did not change is taken from it, from
+        the row as this book knows it, or from the replica.
+        """
+        if old is not None:
+            new = tuple(old[n] if n in self._places and one is UNCHANGED else one for n, one in enumerate(new))
+        before = self._take(self.key_of(new if old is None else old))
+        if UNCHANGED in new and before.row:
+            new = filled(new, before.row)
+        self._put(self.key_of(new), _Live(new, before.origin))
+
+    def put_away(self) -> None:
+        """Keys are looked up until the end: there is nothing that could go."""
+
+    def _take(self, key: Row) -> _Live:
+        known = self._live.pop(key, None)
+        if known is not None:
+            return known
+        if key in self._gone or self._is_emptied:
+            raise Doubtful(f"a row with the key {_shown(key)} is gone and changes again")
+        self._gone[key] = len(self._gone)
+        return _Live((), key)
+
+    def _put(self, key: Row, live: _Live) -> None:
+        if key in self._live:
+            raise Doubtful(f"two rows have the key {_shown(key)}")
+        self._live[key] = live
+
+    def changes(self, *, truncated: bool) -> Changes:
+        """The net: keys that go, then rows that come."""
+        empty: list[Value] = [None] * len(self._table.columns)
+        rows: list[Row] = []
+        for key in self._gone:
+            old = empty.copy()
+            for place, value in zip(self._places, key, strict=True):
+                old[place] = value
+            rows.append(tuple(old))
+        kept: list[tuple[int, int, str]] = []
+        for live in self._live.values():
+            if UNCHANGED in live.row:
+                kept.extend(self._kept(len(rows), live))
+                rows.append(tuple(None if one is UNCHANGED else one for one in live.row))
+            else:
+                rows.append(live.row)
+        weights = [-1] * len(self._gone) + [1] * len(self._live)
+        return Changes(
+            values(self._table, texts(self._table, rows, weights)),
+            truncated,
+            by_key=True,
+            key=self._key,
+            kept=pa.Table.from_pylist([dict(zip(KEPT.names, one, strict=True)) for one in kept], KEPT)
+            if kept
+            else None,
+        )
+
+    def _kept(self, place: int, live: _Live) -> Iterator[tuple[int, int, str]]:
+        if live.origin is None:
+            raise Doubtful(f"a new row with the key {_shown(self.key_of(live.row))} was not sent whole")
+        for column, value in zip(self._table.columns, live.row, strict=True):
+            if value is UNCHANGED:
+                yield place, self._gone[live.origin], column.name
+
+
+def filled(new: Row, old: Row) -> Row:
+    """A new row with what did not change taken from the old one."""
+    return tuple(before if now is UNCHANGED else now for now, before in zip(new, old, strict=True))
+
+
+def texts(table: SourceTable, rows: Sequence[Row], weights: Sequence[int]) -> pa.Table:
+    """Rows as texts in Arrow, with their weights."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(table.columns)
+    arrays = [_text_array(found, column, table) for found, column in zip(columns, table.columns, strict=True)]
+    names = [column.name for column in table.columns]
+    return pa.Table.from_arrays([*arrays, pa.array(weights, pa.int64())], [*names, WEIGHT])
+
+
+def _text_array(found: Sequence[Any], column: SourceColumn, table: SourceTable) -> pa.Array:
+    try:
+        return pa.array(found, pa.string())
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        raise InvalidData(
+            f"column {column.name!r} of {table.shown} holds a text that is not UTF-8",
+            detail=str(error).splitlines()[0],
+            hint="change the value at the source, or leave the column out when the table is attached",
+        ) from None
+
+
+def values(table: SourceTable, found: pa.Table) -> pa.Table:
+    """Texts as values of the lake, weights as they are."""
+    return read_columns(found, table.columns, table.shown).append_column(WEIGHT, found.column(WEIGHT))
+
+
+def _net(found: pa.Table) -> pa.Table:
+    """What remains of rows when those that came and went are left out."""
+    *names, _ = found.column_names
+    sums = found.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
+    net = sums.select([*names, f"{WEIGHT}_sum"]).rename_columns([*names, WEIGHT])
+    return net.filter(pc.not_equal(net.column(WEIGHT), 0))
+
+
+def _rows(piece: pa.Table) -> Iterator[tuple[Any, ...]]:
+    *columns, weights = piece.columns
+    return zip(*(column.cast(pa.binary()).to_pylist() for column in columns), weights.to_pylist(), strict=True)
+
+
+def _shown(key: Row) -> str:
+    return ", ".join(one.decode(errors="replace") if isinstance(one, bytes) else str(one) for one in key)
