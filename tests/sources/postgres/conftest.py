@@ -19,7 +19,8 @@ def wal_dsn(logical_postgres: Postgres) -> Iterator[str]:
         # A database with slots cannot be dropped.
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute(
-                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE database = current_database()"
+                "SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots"
+                " WHERE database = current_database()"
             )
 
 

@@ -76,7 +76,6 @@ def test_a_server_that_writes_no_logical_wal(postgres: Postgres) -> None:
 def test_a_user_who_may_not_make_slots(lake: SmallLake, user: psycopg.Connection, wal_dsn: str) -> None:
     user.execute("DROP ROLE IF EXISTS plain; CREATE ROLE plain LOGIN")
     user.execute("GRANT CREATE ON SCHEMA public TO plain; SET ROLE plain; CREATE TABLE t (id int PRIMARY KEY)")
-    with connected(wal_dsn.replace("postgres@", "plain@", 1)) as connection:
-        with pytest.raises(SourceRefused) as caught:
-            WalCapture(connection, "trickle_plain").arm(describe(connection, "public", "t"))
+    with connected(wal_dsn.replace("postgres@", "plain@", 1)) as connection, pytest.raises(SourceRefused) as caught:
+        WalCapture(connection, "trickle_plain").arm(describe(connection, "public", "t"))
     assert caught.value.detail == "the user may not make replication slots"

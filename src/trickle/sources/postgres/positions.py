@@ -127,6 +127,7 @@ class WalPosition:
 
     def moved(self, upto: WalPosition) -> WalPosition:
         """Where a table stands that was here and has been given everything up to ``upto``."""
-        if self.snapshot is None or self.until <= upto.lsn:
-            return WalPosition(upto.lsn)
-        return WalPosition(upto.lsn, self.snapshot, self.until)
+        lsn = max(self.lsn, upto.lsn)
+        if self.snapshot is None or self.until <= lsn:
+            return WalPosition(lsn)
+        return WalPosition(lsn, self.snapshot, self.until)
