@@ -7,14 +7,14 @@ their ``parts`` are the tables that hold rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
 import pyarrow as pa
 from psycopg import sql
 
-from trickle.errors import UnknownTable
+from trickle.errors import UnknownColumn, UnknownTable
 from trickle.postgres.connect import Connection
 from trickle.postgres.types import Mapped, PgType, mapped, read_texts
 
@@ -108,6 +108,20 @@ class SourceTable:
     def column(self, name: str) -> SourceColumn:
         """A column by its exact name."""
         return next(column for column in self.columns if column.name == name)
+
+    def with_columns(self, names: Iterable[str]) -> SourceTable:
+        """The table with some of its columns, in its own order; a key that is not all among them is none."""
+        wanted = set(names)
+        for name in wanted - {column.name for column in self.columns}:
+            raise UnknownColumn(
+                f"{self.shown} has no column {name!r}",
+                hint="columns: " + ", ".join(column.name for column in self.columns),
+            )
+        return replace(
+            self,
+            columns=tuple(column for column in self.columns if column.name in wanted),
+            key=self.key if wanted.issuperset(self.key) else (),
+        )
 
 
 def describe(connection: Connection, schema: str, name: str) -> SourceTable:

@@ -1,4 +1,4 @@
-"""A database of its own for every test, on a server whose WAL can be read."""
+"""A database of its own for every test, and a capture on it; for WAL on a server whose WAL can be read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import psycopg
 import pytest
 
 from tests.postgres import Postgres
+from tests.postgres.conftest import connection as connection
+from tests.postgres.conftest import dsn as dsn
 from tests.sources.postgres.small_lake import SmallLake
 from trickle.postgres.connect import Connection, connected
 
