@@ -12,7 +12,7 @@ from tests.sources.postgres.small_lake import apply
 from tests.sources.postgres.test_pgoutput import encode
 from trickle.postgres.tables import Identity, Part, Relkind, SourceColumn, SourceTable
 from trickle.postgres.types import PgType
-from trickle.sources.postgres import books, replay
+from trickle.sources.postgres import replay
 from trickle.sources.postgres.pgoutput import (
     UNCHANGED,
     Begin,
@@ -163,12 +163,12 @@ def test_whole_rows_and_keys_may_alternate(transactions, stops) -> None:
 def test_pieces_that_were_put_away_are_told_again(transactions) -> None:
     server = Server("f")
     server.run(transactions)
-    sizes = books.PIECE, replay.PIECE_BYTES
+    size = replay.PIECE_BYTES
     try:
-        books.PIECE, replay.PIECE_BYTES = 2, 40
+        replay.PIECE_BYTES = 40
         play(server, [])
     finally:
-        books.PIECE, replay.PIECE_BYTES = sizes
+        replay.PIECE_BYTES = size
 
 
 @given(st.lists(st.lists(actions, max_size=4), min_size=1, max_size=6), st.data())

@@ -10,9 +10,9 @@ hold and that was there only for a moment then does no harm.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any, Protocol, TypeAlias, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,10 +22,7 @@ from trickle.errors import InvalidData
 from trickle.postgres.rows import read_columns
 from trickle.postgres.tables import SourceColumn, SourceTable
 from trickle.sources.postgres.capture import Changes
-from trickle.sources.postgres.pgoutput import UNCHANGED, Row, Value
-
-PIECE = 50_000
-"""Rows that are held as Python objects before they are put into Arrow, which takes less room."""
+from trickle.sources.postgres.pgoutput import UNCHANGED, Row
 
 KEPT = pa.schema([("new", pa.int64()), ("old", pa.int64()), ("column", pa.string())])
 
@@ -57,16 +54,12 @@ class WholeBook:
         self._weights: list[int] = []
 
     def insert(self, new: Row) -> None:
-        self._add(new, 1)
+        self._rows.append(new)
+        self._weights.append(1)
 
     def delete(self, old: Row) -> None:
-        self._add(old, -1)
-
-    def _add(self, row: Row, weight: int) -> None:
-        self._rows.append(row)
-        self._weights.append(weight)
-        if len(self._rows) == PIECE:
-            self.put_away()
+        self._rows.append(old)
+        self._weights.append(-1)
 
     def put_away(self) -> None:
         """Take less room."""
@@ -90,12 +83,9 @@ class WholeBook:
             (book.insert if weight > 0 else book.delete)(tuple(old_or_new))
 
 
-@dataclass(frozen=True)
-class _Live:
-    """A row that is there now, and the key that it had in the replica when it was there before."""
-
-    row: Row
-    origin: Row | None
+# A row that is there now, and the key that it had in the replica if it was there before. A plain tuple: there are many,
+# and the collector of garbage passes over tuples of texts.
+_Live: TypeAlias = tuple[Row, Row | None]
 
 
 class KeyedBook:
@@ -109,27 +99,24 @@ class KeyedBook:
         self._live: dict[Row, _Live] = {}
         self._gone: dict[Row, int] = {}
         self._is_emptied = is_emptied
-
-    def key_of(self, row: Row) -> Row:
-        """The part of a row that identifies it."""
-        return tuple(row[place] for place in self._places)
+        self._key_of = picking(self._places)
 
     def insert(self, new: Row) -> None:
-        self._put(self.key_of(new), _Live(new, None))
+        self._put((new, None))
 
     def delete(self, old: Row) -> None:
-        self._take(self.key_of(old))
+        self._take(self._key_of(old))
 
     def update(self, old: Row | None, new: Row) -> None:
         """``old`` is there when the key changed. What was stored out of line and did not change is taken from it, from
         the row as this book knows it, or from the replica.
         """
-        if old is not None:
+        if old is not None and UNCHANGED in new:
             new = tuple(old[n] if n in self._places and one is UNCHANGED else one for n, one in enumerate(new))
-        before = self._take(self.key_of(new if old is None else old))
-        if UNCHANGED in new and before.row:
-            new = filled(new, before.row)
-        self._put(self.key_of(new), _Live(new, before.origin))
+        row, origin = self._take(self._key_of(new if old is None else old))
+        if row and UNCHANGED in new:
+            new = filled(new, row)
+        self._put((new, origin))
 
     def put_away(self) -> None:
         """Keys are looked up until the end: there is nothing that could go."""
@@ -141,29 +128,26 @@ class KeyedBook:
         if key in self._gone or self._is_emptied:
             raise Doubtful(f"a row with the key {_shown(key)} is gone and changes again")
         self._gone[key] = len(self._gone)
-        return _Live((), key)
+        return (), key
 
-    def _put(self, key: Row, live: _Live) -> None:
+    def _put(self, live: _Live) -> None:
+        key = self._key_of(live[0])
         if key in self._live:
             raise Doubtful(f"two rows have the key {_shown(key)}")
         self._live[key] = live
 
     def changes(self, *, truncated: bool) -> Changes:
         """The net: keys that go, then rows that come."""
-        empty: list[Value] = [None] * len(self._table.columns)
-        rows: list[Row] = []
-        for key in self._gone:
-            old = empty.copy()
-            for place, value in zip(self._places, key, strict=True):
-                old[place] = value
-            rows.append(tuple(old))
+        width = range(len(self._table.columns))
+        places = [self._places.index(place) if place in self._places else None for place in width]
+        rows: list[Row] = [tuple(None if n is None else key[n] for n in places) for key in self._gone]
         kept: list[tuple[int, int, str]] = []
-        for live in self._live.values():
-            if UNCHANGED in live.row:
-                kept.extend(self._kept(len(rows), live))
-                rows.append(tuple(None if one is UNCHANGED else one for one in live.row))
+        for row, origin in self._live.values():
+            if UNCHANGED in row:
+                kept.extend((len(rows), *one) for one in self._kept(row, origin))
+                rows.append(tuple(None if one is UNCHANGED else one for one in row))
             else:
-                rows.append(live.row)
+                rows.append(row)
         weights = [-1] * len(self._gone) + [1] * len(self._live)
         return Changes(
             values(self._table, texts(self._table, rows, weights)),
@@ -175,12 +159,21 @@ class KeyedBook:
             else None,
         )
 
-    def _kept(self, place: int, live: _Live) -> Iterator[tuple[int, int, str]]:
-        if live.origin is None:
-            raise Doubtful(f"a new row with the key {_shown(self.key_of(live.row))} was not sent whole")
-        for column, value in zip(self._table.columns, live.row, strict=True):
+    def _kept(self, row: Row, origin: Row | None) -> Iterator[tuple[int, str]]:
+        """For each value that was not sent: the row of weight -1 that leads to it, and its column."""
+        if origin is None:
+            raise Doubtful(f"a new row with the key {_shown(self._key_of(row))} was not sent whole")
+        for column, value in zip(self._table.columns, row, strict=True):
             if value is UNCHANGED:
-                yield place, self._gone[live.origin], column.name
+                yield self._gone[origin], column.name
+
+
+def picking(places: Sequence[int]) -> Callable[[Row], Row]:
+    """What takes these places out of a row."""
+    if len(places) == 1:
+        (only,) = places
+        return lambda row: (row[only],)
+    return cast("Callable[[Row], Row]", itemgetter(*places))
 
 
 def filled(new: Row, old: Row) -> Row:

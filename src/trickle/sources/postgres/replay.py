@@ -11,15 +11,13 @@ were at that moment. A relation that lacks a used column, or has it with another
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from operator import itemgetter
-from typing import cast
 
 from trickle.errors import InternalError
 from trickle.postgres.tables import SourceColumn, SourceTable
 from trickle.postgres.types import mapped
-from trickle.sources.postgres.books import Doubtful, KeyedBook, WholeBook, filled, texts, values
+from trickle.sources.postgres.books import Doubtful, KeyedBook, WholeBook, filled, picking, texts, values
 from trickle.sources.postgres.capture import Changes
 from trickle.sources.postgres.pgoutput import (
     UNCHANGED,
@@ -27,6 +25,7 @@ from trickle.sources.postgres.pgoutput import (
     Column,
     Delete,
     Insert,
+    Message,
     Relation,
     Row,
     Truncate,
@@ -35,10 +34,10 @@ from trickle.sources.postgres.pgoutput import (
 )
 from trickle.sources.postgres.positions import WalPosition
 
-PIECE_BYTES = 32 * 1024 * 1024
-"""Bytes of messages after which rows are put away into Arrow."""
+PIECE_BYTES = 8 * 1024 * 1024
+"""Bytes of messages after which rows are put away into Arrow, which takes less room than Python's objects."""
 
-_ROW_MESSAGES = b"IUDT"
+_ROW_MESSAGES = b"IUD"
 
 
 class TableLog:
@@ -51,26 +50,38 @@ class TableLog:
         self._doubt: str | None = None
         self._book: WholeBook | KeyedBook | None = None
 
-    def insert(self, shape: Shape, new: Row) -> None:
-        self._whole().insert(shape.pick(new))
-
-    def delete(self, shape: Shape, old: Row, *, is_key: bool) -> None:
-        (self._keyed(shape) if is_key else self._whole()).delete(shape.pick(old))
-
-    def update(self, shape: Shape, old: Row | None, new: Row, *, is_key: bool) -> None:
-        new = shape.pick(new)
-        if old is None or is_key:
-            self._keyed(shape).update(None if old is None else shape.pick(old), new)
+    def take(self, shape: Shape, message: Insert | Update | Delete) -> None:
+        """A row came, changed or went."""
+        if self._doubt is not None:
             return
-        old = shape.pick(old)
+        try:
+            if isinstance(message, Insert):
+                (self._book or self._open()).insert(shape.pick(message.new))
+            elif isinstance(message, Update):
+                self._update(shape, message)
+            elif message.is_key:
+                self._keyed(shape).delete(shape.pick(message.old))
+            else:
+                (self._book or self._open()).delete(shape.pick(message.old))
+        except Doubtful as error:
+            self.doubt(str(error))
+
+    def _update(self, shape: Shape, message: Update) -> None:
+        new = shape.pick(message.new)
+        if message.old is None or message.is_key:
+            self._keyed(shape).update(None if message.old is None else shape.pick(message.old), new)
+            return
+        old = shape.pick(message.old)
         if UNCHANGED in new:
             new = filled(new, old)
-        book = self._whole()
+        book = self._book or self._open()
         book.delete(old)
         book.insert(new)
 
     def truncate(self, relations: Iterable[int], parts: Mapping[int, str]) -> None:
         """Some or all of the tables that hold rows were emptied."""
+        if self._doubt is not None:
+            return
         left = set(parts) - set(relations)
         if left:
             names = ", ".join(sorted(parts[oid] for oid in parts if oid not in left))
@@ -82,10 +93,6 @@ class TableLog:
         """From here on nothing is certain; the first reason stays."""
         self._doubt = self._doubt or why
         self._book = None
-
-    @property
-    def is_doubtful(self) -> bool:
-        return self._doubt is not None
 
     def put_away(self) -> None:
         if self._book is not None:
@@ -103,9 +110,8 @@ class TableLog:
         nothing = values(self.table, texts(self.table, [], []))
         return Changes(nothing, truncated=self._truncated, schema_changed=self._doubt)
 
-    def _whole(self) -> WholeBook | KeyedBook:
-        if self._book is None:
-            self._book = WholeBook(self.table)
+    def _open(self) -> WholeBook:
+        self._book = WholeBook(self.table)
         return self._book
 
     def _keyed(self, shape: Shape) -> KeyedBook:
@@ -127,7 +133,7 @@ class Shape:
     relation: Relation
     log: TableLog
     pick: Callable[[Row], Row]
-    misfit: str | None
+    """The used columns of a row; raises Doubtful when they are not what they were."""
 
     def key(self) -> tuple[str, ...]:
         """The columns that identify an old row, in the whole table and not in one part of it alone."""
@@ -180,50 +186,38 @@ class _Reader:
 
     def take(self, data: bytes) -> None:
         """One message."""
-        if self._skips and data[0] in _ROW_MESSAGES:
+        if data[0] in _ROW_MESSAGES:
+            if not self._skips:
+                self._row(decode(data))
             return
-        message = decode(data)
-        match message:
-            case Insert() | Update() | Delete():
-                self._row(message)
-            case Begin():
-                self._transaction = message
-                self._skips = not self._first <= message.final_lsn < self._upto
-                self._asks = message.final_lsn < self._settled
-            case Relation():
-                log = self._owners.get(message.oid)
-                self._shapes[message.oid] = None if log is None else shape_of(message, log)
-            case Truncate():
-                self._truncate(message)
+        match decode(data):
+            case Begin() as begin:
+                self._transaction = begin
+                self._skips = not self._first <= begin.final_lsn < self._upto
+                self._asks = begin.final_lsn < self._settled
+            case Relation() as relation:
+                log = self._owners.get(relation.oid)
+                self._shapes[relation.oid] = None if log is None else shape_of(relation, log)
+            case Truncate() as truncate:
+                if not self._skips:
+                    self._truncate(truncate)
             case _:
                 # Commits end what a Begin has judged; origins and names of types change nothing.
                 pass
 
-    def _row(self, message: Insert | Update | Delete) -> None:
+    def _row(self, message: Message) -> None:
+        assert isinstance(message, Insert | Update | Delete)
         try:
             shape = self._shapes[message.relation]
         except KeyError:
             raise InternalError("the server sent a row of a relation that it had not described") from None
-        if shape is None or shape.log.is_doubtful or (self._asks and self._is_held(shape.log)):
-            return
-        if shape.misfit is not None:
-            shape.log.doubt(shape.misfit)
-            return
-        try:
-            match message:
-                case Insert():
-                    shape.log.insert(shape, message.new)
-                case Update():
-                    shape.log.update(shape, message.old, message.new, is_key=message.is_key)
-                case Delete():
-                    shape.log.delete(shape, message.old, is_key=message.is_key)
-        except Doubtful as error:
-            shape.log.doubt(str(error))
+        if shape is not None and not (self._asks and self._is_held(shape.log)):
+            shape.log.take(shape, message)
 
     def _truncate(self, message: Truncate) -> None:
         touched = {log.table.oid: log for oid in message.relations if (log := self._owners.get(oid)) is not None}
         for log in touched.values():
-            if not log.is_doubtful and not (self._asks and self._is_held(log)):
+            if not (self._asks and self._is_held(log)):
                 log.truncate(message.relations, self._parts(log))
 
     def _parts(self, log: TableLog) -> dict[int, str]:
@@ -239,23 +233,20 @@ def shape_of(relation: Relation, log: TableLog) -> Shape:
     """How rows of a relation, as it was just described, become rows of its table."""
     columns = log.table.columns
     places = {_name(column): place for place, column in enumerate(relation.columns)}
-    missing = [column.name for column in columns if column.name not in places]
-    if missing:
-        return Shape(relation, log, _as_it_is, f"column {missing[0]!r} was dropped or renamed")
+    for column in columns:
+        if column.name not in places:
+            return Shape(relation, log, _doubting(f"column {column.name!r} was dropped or renamed"))
+        if not _fits(column, relation.columns[places[column.name]]):
+            return Shape(relation, log, _doubting(f"the type of column {column.name!r} changed"))
     picked = [places[column.name] for column in columns]
-    for column, place in zip(columns, picked, strict=True):
-        if not _fits(column, relation.columns[place]):
-            return Shape(relation, log, _as_it_is, f"the type of column {column.name!r} changed")
-    return Shape(relation, log, _picking(picked, len(relation.columns)), None)
+    return Shape(relation, log, _as_it_is if picked == list(range(len(relation.columns))) else picking(picked))
 
 
-def _picking(places: Sequence[int], width: int) -> Callable[[Row], Row]:
-    if list(places) == list(range(width)):
-        return _as_it_is
-    if len(places) == 1:
-        (only,) = places
-        return lambda row: (row[only],)
-    return cast("Callable[[Row], Row]", itemgetter(*places))
+def _doubting(why: str) -> Callable[[Row], Row]:
+    def pick(_row: Row) -> Row:
+        raise Doubtful(why)
+
+    return pick
 
 
 def _as_it_is(row: Row) -> Row:

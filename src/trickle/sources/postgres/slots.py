@@ -48,7 +48,7 @@ class Slot:
 
 _SLOT = """
 SELECT database = current_database() AND plugin = %(plugin)s, confirmed_flush_lsn::text,
-    pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::bigint, active, wal_status,
+    pg_wal_lsn_diff(pg_current_wal_insert_lsn(), restart_lsn)::bigint, active, wal_status,
     to_jsonb(s) ->> 'invalidation_reason'
 FROM pg_replication_slots s WHERE slot_name = %(slot)s"""
 
