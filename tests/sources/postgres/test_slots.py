@@ -84,7 +84,7 @@ def test_lag_becomes_a_warning_and_then_critical(lake: SmallLake, user: psycopg.
     lake.options = {"warning_mb": 1, "critical_mb": 2}
     assert lake.capture.slot_health().state is State.CRITICAL
     lake.ingest()
-    user.execute("SELECT pg_log_standby_snapshot()")
+    user.execute("CHECKPOINT")
     lake.ingest()
     user.execute("INSERT INTO t VALUES (1)")
     lake.ingest()
