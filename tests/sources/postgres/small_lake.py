@@ -55,9 +55,9 @@ class SmallLake:
         self.tables[table.oid] = table
         return table
 
-    def ingest(self, *, forget: bool = True) -> dict[str, Changes]:
+    def ingest(self, upto: str | None = None, *, forget: bool = True) -> dict[str, Changes]:
         """Take in everything, at one position for all tables."""
-        upto = self.capture.position()
+        upto = upto or self.capture.position()
         found = dict(self.peek(upto))
         for name, changes in found.items():
             oid = next(oid for oid, table in self.tables.items() if table.name == name)

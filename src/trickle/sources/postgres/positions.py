@@ -78,6 +78,17 @@ class Snapshot:
         """
         return xid < self.xmin or (xid < self.xmax and xid not in self.running)
 
+    def sees_all_of(self, other: Snapshot) -> bool:
+        """Whether everything is in this snapshot that is in the other one.
+
+        >>> Snapshot.parse("10:14:10").sees_all_of(Snapshot.parse("10:14:10,12"))
+        True
+        >>> Snapshot.parse("10:20:10,12").sees_all_of(Snapshot.parse("10:14:10"))
+        False
+        """
+        earlier = {xid for xid in self.running if xid < other.xmax}
+        return other.xmax <= self.xmax and earlier <= other.running
+
     def widen(self, xid: int) -> int:
         """The id of a transaction from its lower 32 bits, which is what the WAL has: of all that end with them, the
         one that is nearest to the snapshot.
@@ -125,8 +136,15 @@ class WalPosition:
             return True
         return self.snapshot is not None and commit_lsn < self.until and self.snapshot.sees(self.snapshot.widen(xid))
 
+    @property
+    def end(self) -> int:
+        """Where to stop reading: nothing that begins here or later belongs to the position."""
+        return max(self.lsn, self.until)
+
     def moved(self, upto: WalPosition) -> WalPosition:
         """Where a table stands that was here and has been given everything up to ``upto``."""
+        if upto.snapshot is not None:
+            return upto
         lsn = max(self.lsn, upto.lsn)
         if self.snapshot is None or self.until <= lsn:
             return WalPosition(lsn)

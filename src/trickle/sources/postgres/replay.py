@@ -172,7 +172,7 @@ class _Reader:
     def __init__(self, logs: Mapping[int, TableLog], upto: WalPosition) -> None:
         self._owners = logs
         self.logs = list({log.table.oid: log for log in logs.values()}.values())
-        self._upto = upto.lsn
+        self._upto = upto
         self._first = min((log.after.lsn for log in self.logs), default=0)
         # From here on no table has anything of a transaction, so that none has to be asked.
         self._settled = max((max(log.after.lsn, log.after.until) for log in self.logs), default=0)
@@ -193,7 +193,7 @@ class _Reader:
         match decode(data):
             case Begin() as begin:
                 self._transaction = begin
-                self._skips = not self._first <= begin.final_lsn < self._upto
+                self._skips = begin.final_lsn < self._first or not self._upto.holds(begin.final_lsn, begin.xid)
                 self._asks = begin.final_lsn < self._settled
             case Relation() as relation:
                 log = self._owners.get(relation.oid)

@@ -114,11 +114,6 @@ def flushed(connection: Connection) -> int:
     return parse_lsn(written)
 
 
-def written(connection: Connection) -> int:
-    """Where the next record of the WAL will begin."""
-    return parse_lsn(_one(connection, "SELECT pg_current_wal_insert_lsn()::text")[0])
-
-
 _PEEK = """
 pg_logical_slot_peek_binary_changes({slot}, {upto}, {most}, 'proto_version', '1', 'publication_names', {publication})"""
 

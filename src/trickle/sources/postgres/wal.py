@@ -89,7 +89,8 @@ class WalCapture:
 
     def loaded(self, snapshot: str) -> str:
         """The position of a table that was armed and then loaded as this snapshot sees it."""
-        until = slots.written(self._connection)
+        # On disk, so that it may be read up to here.
+        until = slots.flushed(self._connection)
         return str(WalPosition(self._slot().confirmed, Snapshot.parse(snapshot), until))
 
     def position(self) -> str:
@@ -128,7 +129,7 @@ class WalCapture:
             log = TableLog(table, begins[table.oid])
             logs |= {part.oid: log for part in found.parts}
         if logs:
-            yield from collect(slots.peek(self._connection, self._name, end.lsn), logs, end)
+            yield from collect(slots.peek(self._connection, self._name, end.end), logs, end)
 
     def forget(self, upto: str) -> None:
         """Advance the slot."""
