@@ -1,12 +1,17 @@
-"""The decoder against an encoder that was written from the protocol's description, and against broken bytes."""
+"""The decoder against an encoder that was written from the protocol's description, broken bytes, and a real server."""
 
 from __future__ import annotations
 
+from typing import get_args
+
+import psycopg
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.sources.postgres.small_lake import SmallLake
 from trickle.errors import InternalError
+from trickle.sources.postgres import slots
 from trickle.sources.postgres.pgoutput import (
     UNCHANGED,
     Begin,
@@ -23,6 +28,7 @@ from trickle.sources.postgres.pgoutput import (
     Update,
     decode,
 )
+from trickle.sources.postgres.positions import WalPosition
 
 
 def encode(message: Message) -> bytes:
@@ -134,3 +140,39 @@ def test_a_value_in_binary_form_was_not_asked_for_and_is_refused() -> None:
     with pytest.raises(InternalError) as caught:
         decode(b"I" + bytes(4) + b"N\0\1" + b"b\0\0\0\1x")
     assert "unknown kind: 0x62" in (caught.value.detail or "")
+
+
+def test_a_real_server_sends_what_the_encoder_writes(lake: SmallLake, user: psycopg.Connection) -> None:
+    """Every kind of message, to the last byte."""
+    user.execute("CREATE TYPE mood AS ENUM ('good', 'bad'); CREATE DOMAIN positive AS int CHECK (VALUE > 0)")
+    user.execute("CREATE TABLE t (id int PRIMARY KEY, m mood, d positive, v varchar(10), big text)")
+    user.execute("ALTER TABLE t ALTER big SET STORAGE EXTERNAL")
+    user.execute("CREATE TABLE u (a text); ALTER TABLE u REPLICA IDENTITY FULL")
+    lake.attach("t")
+    lake.attach("u")
+    user.execute("SELECT pg_replication_origin_create('elsewhere'), pg_replication_origin_session_setup('elsewhere')")
+    try:
+        with user.transaction():
+            user.execute("SELECT pg_replication_origin_xact_setup('1/2', now())")
+            user.execute("INSERT INTO t VALUES (1, 'good', 5, 'é', repeat('x', 5000)), (2, NULL, NULL, '', '')")
+    finally:
+        user.execute("SELECT pg_replication_origin_session_reset(), pg_replication_origin_drop('elsewhere')")
+    for statement in (
+        "UPDATE t SET m = 'bad' WHERE id = 1",
+        "UPDATE t SET id = 3 WHERE id = 1",
+        "DELETE FROM t WHERE id = 3",
+        "INSERT INTO u VALUES (NULL)",
+        "UPDATE u SET a = 'x'",
+        "DELETE FROM u",
+        "TRUNCATE t, u RESTART IDENTITY CASCADE",
+    ):
+        user.execute(statement)
+    upto = WalPosition.parse(lake.capture.position()).lsn
+    sent = list(slots.peek(lake.connection, lake.name, upto))
+    found = [decode(data) for data in sent]
+    assert [encode(message) for message in found] == sent
+    assert {type(message) for message in found} == set(get_args(Message))
+    (truncate,) = [message for message in found if isinstance(message, Truncate)]
+    assert (len(truncate.relations), truncate.cascade, truncate.restart_identity) == (2, True, True)
+    (origin,) = [message for message in found if isinstance(message, Origin)]
+    assert origin == Origin(2**32 + 2, b"elsewhere")
