@@ -201,6 +201,15 @@ def test_a_row_that_contradicts_the_book_is_doubted() -> None:
     assert changes.rows.num_rows == 0
 
 
+def test_a_row_that_goes_from_an_emptied_table_is_doubted() -> None:
+    server = Server("d")
+    server.run([[("truncate", 1, 1, None, False)]])
+    gone = Delete(OID, (b"1", None, None), is_key=True)
+    stream = [encode(message) for message in [*server.sent[:-1], gone, server.sent[-1]]]
+    ((_, changes),) = collect(stream, {OID: TableLog(TABLE, WalPosition(0))}, WalPosition(1000))
+    assert changes.schema_changed == "a row with the key 1 is gone and changes again"
+
+
 def test_rows_of_tables_that_nobody_asked_for_are_passed_over() -> None:
     server = Server("d")
     server.run([[("insert", 1, 1, "a", False)]])

@@ -401,6 +401,7 @@ def test_a_slot_that_was_recreated_or_advanced_is_noticed(lake: SmallLake, user:
     user.execute("CREATE TABLE t (id int PRIMARY KEY)")
     lake.attach("t")
     lake.ingest()
+    user.execute("SET synchronous_commit = on")
     user.execute("INSERT INTO t VALUES (1)")
     user.execute(
         "SELECT pg_logical_slot_get_binary_changes(%s, NULL, NULL, 'proto_version', '1', 'publication_names', %s)",
