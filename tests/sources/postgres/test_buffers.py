@@ -10,7 +10,6 @@ from psycopg import sql
 
 from tests.postgres import Postgres
 from tests.sources.postgres.given import Followed, session
-from trickle.errors import HistoryLost
 from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import describe
 from trickle.sources.postgres.buffers import TriggerCapture, armed_oids
@@ -335,24 +334,28 @@ def test_what_is_missing_is_told(connection: Connection) -> None:
     assert followed.capture.trouble(followed.table) is None
 
 
+def lost(followed: Followed) -> str:
+    """Why the changes of the table cannot be told."""
+    after = {followed.table.oid: followed.position}
+    ((_, changes),) = followed.capture.changes([followed.table], after, followed.capture.position())
+    return str(changes.schema_changed)
+
+
 def test_a_buffer_that_lost_its_rows_is_noticed(connection: Connection) -> None:
     keyed(connection)
     followed = Followed(connection, "t")
     buffer = sql.Identifier("trickle_capture", f"changes_{followed.table.oid}")
     connection.execute(sql.SQL("TRUNCATE {}").format(buffer))
-    with pytest.raises(HistoryLost, match="were lost"):
-        followed.ingest()
+    assert "lost its rows" in lost(followed)
     connection.execute(sql.SQL("DROP TABLE {}").format(buffer))
-    with pytest.raises(HistoryLost):
-        followed.ingest()
+    assert "is gone" in lost(followed)
 
 
 def test_a_database_that_went_back_in_time_is_noticed(connection: Connection) -> None:
     keyed(connection)
     followed = Followed(connection, "t")
     followed.position = "trigger:99999999:99999999:"
-    with pytest.raises(HistoryLost):
-        followed.ingest()
+    assert "was restored" in lost(followed)
 
 
 def test_large_buffers_are_emptied_and_later_rows_stay(

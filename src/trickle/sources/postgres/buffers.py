@@ -11,12 +11,13 @@ import pyarrow.compute as pc
 from psycopg import sql
 
 from trickle.algebra.weights import WEIGHT
-from trickle.errors import HistoryLost, InternalError
+from trickle.errors import InternalError
 from trickle.postgres.connect import Connection
 from trickle.postgres.rows import copy_texts, read_columns, schema
 from trickle.postgres.tables import Relkind, SourceTable
 from trickle.sources.postgres import triggers
 from trickle.sources.postgres.capture import Changes, Health, State, position_of
+from trickle.sources.postgres.netting import net_texts
 from trickle.sources.postgres.triggers import Style
 
 LOCK_TIMEOUT_MS = 5_000
@@ -64,22 +65,17 @@ class TriggerCapture:
     def changes(
         self, tables: Sequence[SourceTable], after: Mapping[int, str], upto: str
     ) -> Iterator[tuple[SourceTable, Changes]]:
-        """What the buffers hold, table by table. HistoryLost when one does not reach back."""
+        """What the buffers hold, table by table."""
         self._read = tuple(tables)
         end = position_of(upto, self.mode)
         for table in tables:
             start = position_of(after[table.oid], self.mode)
-            self._check_order(table, start, end)
             found = self._summary(table, start, end)
-            if found is None:
-                raise self._lost(table, "the buffer is gone, or was emptied by a crash of the server")
-            rows, truncated, reshaped = found
-            if reshaped:
-                yield (
-                    table,
-                    Changes(_empty(table), schema_changed="its columns were changed, and rows written meanwhile"),
-                )
-            elif rows or truncated is not None:
+            if isinstance(found, str):
+                yield table, Changes(_empty(table), schema_changed=found)
+                continue
+            rows, truncated = found
+            if rows or truncated is not None:
                 yield table, Changes(self._rows(table, start, end, truncated), truncated=truncated is not None)
 
     def forget(self, upto: str) -> None:
@@ -141,14 +137,20 @@ class TriggerCapture:
         ).fetchall()
         return [(oid, sql.Identifier(namespace, name)) for oid, namespace, name in rows]
 
-    def _summary(self, table: SourceTable, start: str, end: str) -> tuple[int, int | None, int] | None:
+    def _summary(self, table: SourceTable, start: str, end: str) -> tuple[int, int | None] | str:
+        """The number of rows and the last TRUNCATE between two positions; in words, why that cannot be told."""
+        order = sql.SQL("SELECT pg_snapshot_xmax({}::pg_snapshot) <= pg_snapshot_xmax({}::pg_snapshot)")
+        if not self._one(order.format(sql.Literal(start), sql.Literal(end))):
+            return "the database is older than the replica: it was restored"
         try:
             found = self._connection.execute(triggers.summarise(self._style, table.oid, start, end)).fetchone()
         except psycopg.errors.UndefinedTable:
-            return None
+            return "its buffer is gone"
         assert found is not None
         rows, truncated, reshaped, marks = found
-        return (rows, truncated, reshaped) if marks == 1 else None
+        if marks != 1:
+            return "its buffer lost its rows: the server crashed, or somebody emptied it"
+        return "its columns were changed, and rows written meanwhile" if reshaped else (rows, truncated)
 
     def _rows(self, table: SourceTable, start: str, end: str, since: int | None) -> pa.Table:
         names = [column.name for column in table.columns]
@@ -156,15 +158,11 @@ class TriggerCapture:
         parts = []
         for texts in copy_texts(self._connection, query, [f"c{place}" for place in range(len(names) + 1)]):
             signs = pc.if_else(pc.equal(texts.column(0), triggers.INSERTED), 1, -1).cast(pa.int64())
-            values = texts.remove_column(0).rename_columns(names)
-            parts.append(read_columns(values, table.columns, table.shown).append_column(WEIGHT, signs))
-        return pa.concat_tables(parts) if parts else _empty(table)
-
-    def _check_order(self, table: SourceTable, start: str, end: str) -> None:
-        """A database that was restored from a backup is younger than what was read of it."""
-        statement = "SELECT pg_snapshot_xmax({}::pg_snapshot) <= pg_snapshot_xmax({}::pg_snapshot)"
-        if not self._one(sql.SQL(statement).format(sql.Literal(start), sql.Literal(end))):
-            raise self._lost(table, "the database is older than the replica: it was restored")
+            parts.append(texts.remove_column(0).rename_columns(names).append_column(WEIGHT, signs))
+        if not parts:
+            return _empty(table)
+        found = net_texts(pa.concat_tables(parts))
+        return read_columns(found, table.columns, table.shown).append_column(WEIGHT, found.column(WEIGHT))
 
     def _emptied(self, table: SourceTable, end: str) -> bool:
         """Empty a buffer at a stroke if nobody is writing and nothing later is in it."""
@@ -181,11 +179,6 @@ class TriggerCapture:
         except psycopg.errors.LockNotAvailable:
             return False
         return True
-
-    def _lost(self, table: SourceTable, why: str) -> HistoryLost:
-        return HistoryLost(
-            f"changes of {table.shown} were lost", detail=why, hint="the replica is loaded anew by the next ingest"
-        )
 
     def _execute(self, statement: sql.Composed) -> None:
         self._connection.execute(statement)

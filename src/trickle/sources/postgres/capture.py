@@ -23,7 +23,7 @@ class Changes:
     """What happened to one table between two positions."""
 
     rows: pa.Table
-    """The table's used columns and ``__trickle_weight`` (int64, +1 or -1), in the order of the changes."""
+    """The used columns and ``__trickle_weight`` (int64): +1 and -1 in the order of the changes, or their net."""
     truncated: bool = False
     """A TRUNCATE lies in the range; ``rows`` holds what came after it."""
     by_key: bool = False
@@ -40,7 +40,9 @@ class Changes:
     lost: str | None = None
     """In words, when capture has a gap and the table must be loaded anew; ``rows`` is empty then."""
     schema_changed: str | None = None
-    """In words, when the used columns no longer are what they were; ``rows`` is empty then."""
+    """In words, why the changes of this table cannot be told: its used columns are no longer what they were, or what
+    was captured was lost. ``rows`` is empty then, and the table has to be loaded anew.
+    """
 
 
 class State(StrEnum):
@@ -83,7 +85,7 @@ class Capture(Protocol):
         self, tables: Sequence[SourceTable], after: Mapping[int, str], upto: str
     ) -> Iterator[tuple[SourceTable, Changes]]:
         """What happened to each table after its position in ``after`` (by oid) and up to ``upto``; tables without
-        changes may be left out.
+        changes may be left out. HistoryLost when nothing can be told of any table.
         """
 
     def forget(self, upto: str) -> None:

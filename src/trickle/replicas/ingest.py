@@ -1,0 +1,295 @@
+"""Ingest: what was captured becomes visible in the lake, all tables of a database at one position.
+
+The position is taken once, then every replica's net change up to it is staged, then all of them are committed as one
+unit that moves pins and positions in one catalog transaction; only then is the capture told to forget. So a transaction
+over several tables is seen whole or not at all, and exactly once: a process that dies before the intent leaves nothing,
+one that dies after it is rolled forward, and what was not forgotten lies before the position of the next ingest.
+
+The source is looked at after the position was taken: a column that was changed in between is seen too early, never too
+late.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from trickle.algebra.weights import WEIGHT
+from trickle.apply.unit import PinnedMember, application_id, commit_unit, recover
+from trickle.catalog import alerts, databases
+from trickle.catalog.records import Database, Event, Relation, Replica, ReplicaStatus
+from trickle.engine.arrow import for_spark
+from trickle.errors import HistoryLost, InternalError, TrickleError
+from trickle.lake.changes import count_changes
+from trickle.lake.few import Few
+from trickle.lake.local import net
+from trickle.lake.merge import merge_keyed, merge_table
+from trickle.lake.prepared import Prepared, note
+from trickle.lake.rewrite import overwrite
+from trickle.lake.snapshot import Snapshot, latest_version, open_snapshot
+from trickle.lake.stage import stage_few
+from trickle.postgres.connect import Connection, connected
+from trickle.postgres.tables import SourceTable, describe_oids
+from trickle.replicas import shape
+from trickle.replicas.captures import capture_of
+from trickle.replicas.loading import Fence, Source, load, nullable
+from trickle.replicas.locks import one_at_a_time
+from trickle.settings import Settings
+from trickle.sources.postgres.capture import Capture, Changes
+from trickle.sources.postgres.netting import last_by_key
+from trickle.warehouse import Warehouse
+
+
+@dataclass(frozen=True)
+class IngestResult:
+    """What an ingest did to one replica."""
+
+    database: str
+    name: str
+    rows_inserted: int
+    rows_deleted: int
+    loaded: bool = False
+    problem: str | None = None
+
+
+def ingest(
+    warehouse: Warehouse, names: Collection[str] | None = None, *, fence: Fence | None = None
+) -> list[IngestResult]:
+    """Bring the replicas of attached databases to the present: of all, or of those named. Those that moved are told."""
+    with warehouse.catalog.read() as tx:
+        found = databases.listing(tx) if names is None else [databases.get(tx, name) for name in names]
+    return [result for database in found for result in ingest_one(warehouse, database, fence=fence)]
+
+
+def ingest_one(warehouse: Warehouse, database: Database, *, fence: Fence | None = None) -> list[IngestResult]:
+    """Bring the replicas of one database to the present."""
+    try:
+        with connected(database.dsn) as connection, one_at_a_time(connection, database):
+            results = _Ingest(warehouse, database, connection, fence).run()
+    except TrickleError as error:
+        _note_failure(warehouse, database, error)
+        raise
+    if results or database.last_error is not None:
+        with warehouse.catalog.write() as tx:
+            databases.update(tx, database.id, ingested_at=warehouse.clock.now(), last_error=None, last_error_at=None)
+    return results
+
+
+def _note_failure(warehouse: Warehouse, database: Database, error: TrickleError) -> None:
+    now = warehouse.clock.now()
+    with warehouse.catalog.write() as tx:
+        databases.update(tx, database.id, last_error=str(error), last_error_at=now)
+        if database.last_error is None:
+            alerts.add(
+                tx,
+                event=Event.STALE_DATA.value,
+                relation_id=None,
+                severity=Event.STALE_DATA.severity,
+                payload={"database": database.name, "error": error.message, "code": error.code},
+                now=now,
+            )
+
+
+class _Ingest:
+    """One ingest of one database, under its lock."""
+
+    def __init__(self, warehouse: Warehouse, database: Database, connection: Connection, fence: Fence | None) -> None:
+        self.warehouse = warehouse
+        self.database = database
+        self.connection = connection
+        self.fence = fence
+        self.results: list[IngestResult] = []
+        with warehouse.catalog.read() as tx:
+            self.settings: Settings = warehouse.settings(tx)
+
+    def run(self) -> list[IngestResult]:
+        capture = capture_of(self.database, self.connection, self.settings)
+        replicas = self._replicas()
+        active = [replica for replica in replicas if replica.status is ReplicaStatus.ACTIVE]
+        upto = capture.position()
+        there = describe_oids(self.connection, [replica.oid for replica in replicas])
+        current = [replica for replica in active if self._fits(replica, there.get(replica.oid))]
+        if current:
+            self._move(capture, current, there, upto)
+        self._load(capture, there)
+        return self.results
+
+    def _replicas(self) -> list[Replica]:
+        """The replicas as they stand, after what a dead process left was finished."""
+        with self.warehouse.catalog.read() as tx:
+            ids = [replica.relation.id for replica in databases.replicas(tx, self.database.id)]
+        recover(self.warehouse, ids)
+        with self.warehouse.catalog.read() as tx:
+            return databases.replicas(tx, self.database.id)
+
+    def _fits(self, replica: Replica, now: SourceTable | None) -> bool:
+        """Whether the source is as the replica knows it; else it is marked, and left out."""
+        if now is None:
+            self._mark(replica, ReplicaStatus.BROKEN, "its table was dropped")
+            return False
+        known = _known(replica)
+        changed = shape.difference(known, now)
+        if changed is not None:
+            self._drifted(replica, changed)
+            return False
+        if (known.schema, known.name) != (now.schema, now.name):
+            with self.warehouse.catalog.write() as tx:
+                databases.update_replica(tx, replica.relation.id, schema_name=now.schema, table_name=now.name)
+        return True
+
+    def _drifted(self, replica: Replica, why: str) -> None:
+        """Columns changed under a replica: loaded anew, or left as it is until somebody decides."""
+        again = self.settings.on_source_ddl == "reinitialize" or why.startswith("partitions")
+        self._mark(replica, ReplicaStatus.LOADING if again else ReplicaStatus.BROKEN, why)
+
+    def _mark(self, replica: Replica, status: ReplicaStatus, why: str) -> None:
+        now = self.warehouse.clock.now()
+        with self.warehouse.catalog.write() as tx:
+            databases.update_replica(tx, replica.relation.id, status=status, problem=why)
+            alerts.add(
+                tx,
+                event=Event.REINITIALIZE_NEEDED.value,
+                relation_id=replica.relation.id,
+                severity=Event.REINITIALIZE_NEEDED.severity,
+                payload={"replica": str(replica.relation.name), "detail": why},
+                now=now,
+            )
+        if status is ReplicaStatus.BROKEN:
+            self.results.append(_result(self.database, replica.relation, problem=why))
+
+    def _move(self, capture: Capture, replicas: Sequence[Replica], there: dict[int, SourceTable], upto: str) -> None:
+        """Stage and commit what changed, all at once."""
+        by_oid = {replica.oid: replica for replica in replicas}
+        prepared: dict[int, Prepared] = {}
+        try:
+            self._stage(capture, by_oid, there, upto, prepared)
+            if any(not made.is_empty for made in prepared.values()):
+                members = [self._member(one, prepared.get(one.relation.id), upto) for one in by_oid.values()]
+                commit_unit(self.warehouse, members, fence=self.fence)
+        except BaseException:
+            for made in prepared.values():
+                made.discard()
+            raise
+        if prepared or capture.mode != "trigger":
+            capture.forget(upto)
+        for replica in by_oid.values():
+            done = prepared.get(replica.relation.id)
+            if done is not None and not done.is_empty:
+                self.results.append(_result(self.database, replica.relation, done.inserted, done.deleted))
+
+    def _stage(
+        self,
+        capture: Capture,
+        by_oid: dict[int, Replica],
+        there: dict[int, SourceTable],
+        upto: str,
+        prepared: dict[int, Prepared],
+    ) -> None:
+        """Stage the change of each replica. Those whose history is lost leave ``by_oid``, to be loaded anew."""
+        tables = [shape.renamed(_known(replica), there[oid]) for oid, replica in by_oid.items()]
+        after = {oid: _position(replica) for oid, replica in by_oid.items()}
+        try:
+            for table, changes in capture.changes(tables, after, upto):
+                replica = by_oid[table.oid]
+                snapshot = self._snapshot(replica)
+                if changes.schema_changed is None and snapshot is not None:
+                    prepared[replica.relation.id] = self._prepare(snapshot, table, changes)
+                else:
+                    del by_oid[table.oid]
+                    why = changes.schema_changed or "somebody else wrote into the replica"
+                    self._mark(replica, ReplicaStatus.LOADING, why)
+        except HistoryLost as lost:
+            for replica in by_oid.values():
+                self._mark(replica, ReplicaStatus.LOADING, lost.detail or lost.message)
+            by_oid.clear()
+
+    def _snapshot(self, replica: Replica) -> Snapshot | None:
+        """The version to start from: what readers see, or a later one with the same rows; None when there is none."""
+        location = self.warehouse.location_of(replica.relation)
+        pinned, newest = replica.pin.version, latest_version(location)
+        if pinned is None:
+            return None
+        if newest != pinned:
+            count = count_changes(location, pinned, newest)
+            if not count.exact or count.inserted or count.deleted:
+                return None
+        return open_snapshot(location, newest)
+
+    def _prepare(self, snapshot: Snapshot, table: SourceTable, changes: Changes) -> Prepared:
+        names = [column.name for column in table.columns]
+        rows = changes.rows.select([*names, WEIGHT]).rename_columns([*shape.lake_names(names), WEIGHT])
+        engine = self.warehouse.engine
+        if changes.truncated:
+            frame = engine.from_arrow(net(rows).drop_columns([WEIGHT]), nullable(snapshot.schema))
+            return overwrite(engine, snapshot, frame, difference=True, few=Few(engine))
+        if changes.by_key:
+            key = [shape.lake_names(names)[names.index(column)] for column in table.identity_columns or table.key]
+            return merge_keyed(engine, snapshot, engine.from_arrow(last_by_key(rows, key)), key)
+        found = net(rows)
+        if all(weight > 0 for weight in found.column(WEIGHT).to_pylist()):
+            return _inserted(snapshot, for_spark(found.drop_columns([WEIGHT]), nullable(snapshot.schema)))
+        return merge_table(engine, snapshot, found)
+
+    def _member(self, replica: Replica, made: Prepared | None, upto: str) -> PinnedMember:
+        number = replica.pin.number + 1
+        if made is None or made.is_empty:
+            version = replica.pin.version if made is None else made.read_version
+            assert version is not None
+            return PinnedMember(replica.relation.id, number, None, version, upto)
+        commit = made.as_commit(app=(application_id(replica.relation.uid), number))
+        return PinnedMember(replica.relation.id, number, commit, commit.version, upto)
+
+    def _load(self, capture: Capture, there: dict[int, SourceTable]) -> None:
+        """Load what is to be loaded, for the first time or anew."""
+        with self.warehouse.catalog.read() as tx:
+            found = databases.replicas(tx, self.database.id)
+        waiting = [one for one in found if one.status is ReplicaStatus.LOADING and one.oid in there]
+        sources = []
+        for replica in waiting:
+            table = shape.anew(_known(replica), there[replica.oid])
+            capture.disarm(table)
+            capture.arm(table)
+            sources.append(Source(replica, table))
+        counts = load(self.warehouse, self.database, sources, fence=self.fence)
+        for source in sources:
+            relation = source.replica.relation
+            self.results.append(
+                _result(self.database, relation, counts[relation.id], loaded=True, problem=source.replica.problem)
+            )
+
+
+def _position(replica: Replica) -> str:
+    if replica.pin.position is None:
+        raise InternalError(f"a replica without a position: {replica.relation.name}")
+    return replica.pin.position
+
+
+def _known(replica: Replica) -> SourceTable:
+    return shape.from_json(replica.oid, replica.schema, replica.table, replica.shape)
+
+
+def _inserted(snapshot: Snapshot, rows: pa.Table) -> Prepared:
+    """New rows in new files, written on the driver."""
+    staged = stage_few([rows], snapshot)
+    return Prepared(
+        location=snapshot.location,
+        read_version=snapshot.version,
+        adds=staged.files,
+        info=note("ingest", staged.rows, 0),
+        inserted=staged.rows,
+        stage_ids=(staged.stage_id,),
+    )
+
+
+def _result(
+    database: Database,
+    relation: Relation,
+    inserted: int = 0,
+    deleted: int = 0,
+    *,
+    loaded: bool = False,
+    problem: str | None = None,
+) -> IngestResult:
+    return IngestResult(database.name, str(relation.name), inserted, deleted, loaded, problem)
