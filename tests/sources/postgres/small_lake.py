@@ -62,7 +62,6 @@ class SmallLake:
         for name, changes in found.items():
             oid = next(oid for oid, table in self.tables.items() if table.name == name)
             assert changes.schema_changed is None
-            assert changes.lost is None
             apply(self.rows[oid], changes)
         self.positions = {oid: self.capture.moved(after, upto) for oid, after in self.positions.items()}
         if forget:

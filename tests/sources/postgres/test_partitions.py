@@ -55,7 +55,7 @@ def test_a_partition_that_brings_rows_along_is_noticed(lake: SmallLake, user: ps
     user.execute("CREATE TABLE full_one (LIKE events)")
     user.execute("INSERT INTO full_one VALUES (50, 25, 'x')")
     user.execute("ALTER TABLE events ATTACH PARTITION full_one FOR VALUES FROM (20) TO (30)")
-    assert dict(lake.peek())["events"].lost == "its part 'full_one' was attached"
+    assert dict(lake.peek())["events"].schema_changed == "its part 'full_one' was attached"
 
 
 def test_so_are_rows_in_a_partition_of_what_is_attached(lake: SmallLake, user: psycopg.Connection, events: str) -> None:
@@ -64,7 +64,7 @@ def test_so_are_rows_in_a_partition_of_what_is_attached(lake: SmallLake, user: p
     user.execute("CREATE TABLE leaf PARTITION OF tree DEFAULT")
     user.execute("INSERT INTO tree VALUES (50, 25, 'x')")
     user.execute("ALTER TABLE events ATTACH PARTITION tree FOR VALUES FROM (20) TO (30)")
-    assert dict(lake.peek())["events"].lost == "its part 'leaf' was attached"
+    assert dict(lake.peek())["events"].schema_changed == "its part 'leaf' was attached"
 
 
 @pytest.mark.parametrize("statement", ["DROP TABLE events_1", "ALTER TABLE events DETACH PARTITION events_1"])
@@ -73,7 +73,7 @@ def test_rows_that_go_with_their_partition_are_noticed(
 ) -> None:
     lake.attach(events)
     user.execute(statement)
-    assert dict(lake.peek())["events"].lost == "its part 'events_1' was detached or dropped"
+    assert dict(lake.peek())["events"].schema_changed == "its part 'events_1' was detached or dropped"
 
 
 def test_all_partitions_may_be_truncated(lake: SmallLake, user: psycopg.Connection, events: str) -> None:
@@ -130,7 +130,7 @@ def test_tables_that_inherit_are_part_of_the_source(lake: SmallLake, user: psyco
     lake.ingest()
     lake.check()
     user.execute("CREATE TABLE third () INHERITS (base)")
-    assert dict(lake.peek())["base"].lost == "'third' inherits from it now"
+    assert dict(lake.peek())["base"].schema_changed == "'third' inherits from it now"
     user.execute("ALTER TABLE third REPLICA IDENTITY FULL")
     lake.attach("base")
     user.execute("INSERT INTO third VALUES (3, 'd')")

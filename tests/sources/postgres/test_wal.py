@@ -423,7 +423,7 @@ def test_a_table_that_somebody_took_out_of_the_publication_is_lost_alone(
     user.execute("INSERT INTO a VALUES (1)")
     user.execute("INSERT INTO b VALUES (1)")
     found = dict(lake.peek())
-    assert "publication" in (found["a"].lost or "")
+    assert "publication" in (found["a"].schema_changed or "")
     assert found["b"].rows.num_rows == 1
     lake.attach("a")
     lake.ingest()

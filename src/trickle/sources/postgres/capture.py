@@ -37,8 +37,6 @@ class Changes:
     ``column``) of int64, int64 and string says: the value of ``column`` in ``rows[new]``, NULL there, is the one of the
     replica's row that ``rows[old]`` identifies.
     """
-    lost: str | None = None
-    """In words, when capture has a gap and the table must be loaded anew; ``rows`` is empty then."""
     schema_changed: str | None = None
     """In words, why the changes of this table cannot be told: its used columns are no longer what they were, or what
     was captured was lost. ``rows`` is empty then, and the table has to be loaded anew.

@@ -124,7 +124,7 @@ class WalCapture:
             if not {one.oid for one in slots.members(table)} <= published:
                 why = f"it is no longer in the publication {self._name!r}"
             if why is not None:
-                yield table, Changes(values(table, texts(table, [], [])), lost=why)
+                yield table, Changes(values(table, texts(table, [], [])), schema_changed=why)
                 continue
             log = TableLog(table, begins[table.oid])
             logs |= {part.oid: log for part in found.parts}
