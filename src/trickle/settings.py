@@ -184,6 +184,10 @@ class Settings:
     on_source_ddl: str = _choice(
         "refuse", "a used column of an attached table that is dropped or retyped", "refuse", "reinitialize"
     )
+    slot_lag_warning_mb: int = _number(
+        100, "WAL that a PostgreSQL server keeps for a slot before it is a warning", low=1
+    )
+    slot_lag_critical_mb: int = _number(1024, "WAL that a server keeps for a slot before it is critical", low=1)
     differential_max_change_ratio: float = _number(
         0.15, "share of changed rows above which AUTO refreshes in full, until it knows what both cost", high=1.0
     )

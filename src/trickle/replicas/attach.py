@@ -21,6 +21,7 @@ from trickle.replicas import shape
 from trickle.replicas.captures import capture_of, check_mode, options_of
 from trickle.replicas.loading import Progress, Source, lake_schema, load
 from trickle.replicas.locks import one_at_a_time
+from trickle.replicas.switching import Switch, choose
 from trickle.tables.ddl import remove, taken
 from trickle.warehouse import Warehouse
 
@@ -53,12 +54,13 @@ def attach_postgres(
             raise InvalidOption(f"there is no table in the schema {schema!r} of {place}")
         database = _entered(warehouse, name, dsn, mode, options_of(settings))
         with one_at_a_time(connection, database):
+            database = choose(Switch(warehouse, database, connection, settings), found)
             made = [_enter(warehouse, database, table, schema) for table in found]
             try:
                 capture = capture_of(database, connection, settings)
                 for source in made:
                     capture.arm(source.table)
-                load(warehouse, database, made, progress=progress)
+                load(warehouse, database, made, capture, progress=progress)
             except BaseException:
                 # Half a database would be neither here nor there; what is not loaded is let go of.
                 _let_go(warehouse, [source.replica for source in made])

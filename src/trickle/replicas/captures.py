@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 from trickle.catalog.records import Database
 from trickle.errors import InvalidOption
 from trickle.postgres.connect import Connection
@@ -9,9 +11,17 @@ from trickle.settings import Settings
 from trickle.sources.postgres.buffers import TriggerCapture
 from trickle.sources.postgres.capture import Capture
 from trickle.sources.postgres.triggers import Style
+from trickle.sources.postgres.wal import WalCapture
 
-MODES = ("auto", "trigger")
-"""What can be asked for; ``auto`` takes what the database allows."""
+MODES = ("auto", "trigger", "wal")
+"""What can be asked for; ``auto`` takes what the database allows, the WAL first."""
+
+TRIGGER, WAL = TriggerCapture.mode, WalCapture.mode
+
+CAPTURE = "capture"
+"""The option of a database that names the capture that counts."""
+SLOT = "slot"
+"""The option that names its slot and its publication."""
 
 
 def check_mode(mode: str) -> str:
@@ -23,8 +33,25 @@ def check_mode(mode: str) -> str:
 
 
 def capture_of(database: Database, connection: Connection, settings: Settings) -> Capture:
-    """The capture of a database over a connection."""
+    """The capture of a database over a connection: the one that counts."""
+    return capture_named(str(database.options.get(CAPTURE, TRIGGER)), database, connection, settings)
+
+
+def capture_named(mode: str, database: Database, connection: Connection, settings: Settings) -> Capture:
+    """The capture of this mode, whether it counts or not."""
+    if mode == WAL:
+        return wal_of(database, connection, settings)
     return TriggerCapture(connection, style_of(database, settings))
+
+
+def wal_of(database: Database, connection: Connection, settings: Settings) -> WalCapture:
+    """The WAL capture of a database."""
+    return WalCapture(
+        connection,
+        str(database.options[SLOT]),
+        warning_mb=settings.slot_lag_warning_mb,
+        critical_mb=settings.slot_lag_critical_mb,
+    )
 
 
 def style_of(database: Database, settings: Settings) -> Style:
@@ -41,6 +68,9 @@ def style_of(database: Database, settings: Settings) -> Style:
 def options_of(settings: Settings) -> dict[str, object]:
     """What is fixed when a database is attached: buffers that are there do not follow a setting."""
     return {
+        CAPTURE: TRIGGER,
+        # A server has one space of names for the slots of all its databases and of everybody who attaches them.
+        SLOT: f"trickle_{uuid.uuid4().hex}",
         "schema": settings.capture_schema,
         "trigger_mode": settings.cdc_trigger_mode,
         "unlogged": settings.unlogged_buffers,

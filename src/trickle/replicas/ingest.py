@@ -12,7 +12,7 @@ late.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 
@@ -33,12 +33,13 @@ from trickle.lake.stage import stage_few
 from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import SourceTable, describe_oids
 from trickle.replicas import shape
-from trickle.replicas.captures import capture_of
+from trickle.replicas.captures import TRIGGER, capture_of
+from trickle.replicas.kept import with_kept
 from trickle.replicas.loading import Fence, Source, load, nullable
 from trickle.replicas.locks import one_at_a_time
+from trickle.replicas.switching import Switch, fall_back, reconsider, tidy, watch_slot
 from trickle.settings import Settings
 from trickle.sources.postgres.capture import Capture, Changes
-from trickle.sources.postgres.netting import last_by_key
 from trickle.warehouse import Warehouse
 
 
@@ -105,16 +106,25 @@ class _Ingest:
             self.settings: Settings = warehouse.settings(tx)
 
     def run(self) -> list[IngestResult]:
+        switch = Switch(self.warehouse, self.database, self.connection, self.settings, self.fence)
+        self.database = tidy(switch)
         capture = capture_of(self.database, self.connection, self.settings)
+        there = self.bring(capture, capture.position())
+        self._load(there)
+        switch = replace(switch, database=self.database)
+        self.database = reconsider(switch, self.bring)
+        watch_slot(replace(switch, database=self.database))
+        return self.results
+
+    def bring(self, capture: Capture, upto: str) -> dict[int, SourceTable]:
+        """Bring all replicas that follow their source up to a position; the sources as they are now, by oid."""
         replicas = self._replicas()
         active = [replica for replica in replicas if replica.status is ReplicaStatus.ACTIVE]
-        upto = capture.position()
         there = describe_oids(self.connection, [replica.oid for replica in replicas])
         current = [replica for replica in active if self._fits(replica, there.get(replica.oid))]
         if current:
             self._move(capture, current, there, upto)
-        self._load(capture, there)
-        return self.results
+        return there
 
     def _replicas(self) -> list[Replica]:
         """The replicas as they stand, after what a dead process left was finished."""
@@ -165,14 +175,20 @@ class _Ingest:
         prepared: dict[int, Prepared] = {}
         try:
             self._stage(capture, by_oid, there, upto, prepared)
-            if any(not made.is_empty for made in prepared.values()):
-                members = [self._member(one, prepared.get(one.relation.id), upto) for one in by_oid.values()]
+            after = {one.relation.id: _position(one) for one in by_oid.values()}
+            moves = any(not made.is_empty for made in prepared.values()) or capture.must_move(after.values(), upto)
+            if moves:
+                members = [
+                    self._member(one, prepared.get(one.relation.id), capture.moved(_position(one), upto))
+                    for one in by_oid.values()
+                ]
                 commit_unit(self.warehouse, members, fence=self.fence)
         except BaseException:
             for made in prepared.values():
                 made.discard()
             raise
-        if prepared or capture.mode != "trigger":
+        # What cancelled may go from a buffer; a slot must not be ahead of the positions.
+        if moves or (prepared and capture.mode == TRIGGER):
             capture.forget(upto)
         for replica in by_oid.values():
             done = prepared.get(replica.relation.id)
@@ -225,8 +241,11 @@ class _Ingest:
             frame = engine.from_arrow(net(rows).drop_columns([WEIGHT]), nullable(snapshot.schema))
             return overwrite(engine, snapshot, frame, difference=True, few=Few(engine))
         if changes.by_key:
-            key = [shape.lake_names(names)[names.index(column)] for column in table.identity_columns or table.key]
-            return merge_keyed(engine, snapshot, engine.from_arrow(last_by_key(rows, key)), key)
+            renamed = dict(zip(names, shape.lake_names(names), strict=True))
+            key = [renamed[column] for column in changes.key]
+            if changes.kept is not None:
+                rows = with_kept(engine, snapshot, rows, key, changes.kept, renamed)
+            return merge_keyed(engine, snapshot, engine.from_arrow(rows), key)
         found = net(rows)
         if all(weight > 0 for weight in found.column(WEIGHT).to_pylist()):
             return _inserted(snapshot, for_spark(found.drop_columns([WEIGHT]), nullable(snapshot.schema)))
@@ -241,18 +260,25 @@ class _Ingest:
         commit = made.as_commit(app=(application_id(replica.relation.uid), number))
         return PinnedMember(replica.relation.id, number, commit, commit.version, upto)
 
-    def _load(self, capture: Capture, there: dict[int, SourceTable]) -> None:
-        """Load what is to be loaded, for the first time or anew."""
+    def _waiting(self, there: dict[int, SourceTable]) -> list[Replica]:
         with self.warehouse.catalog.read() as tx:
             found = databases.replicas(tx, self.database.id)
-        waiting = [one for one in found if one.status is ReplicaStatus.LOADING and one.oid in there]
+        return [one for one in found if one.status is ReplicaStatus.LOADING and one.oid in there]
+
+    def _load(self, there: dict[int, SourceTable]) -> None:
+        """Load what is to be loaded, for the first time or anew."""
+        switch = Switch(self.warehouse, self.database, self.connection, self.settings, self.fence)
+        wanted = [shape.anew(_known(replica), there[replica.oid]) for replica in self._waiting(there)]
+        self.database = fall_back(switch, wanted)
+        capture = capture_of(self.database, self.connection, self.settings)
+        waiting = self._waiting(there)
         sources = []
         for replica in waiting:
             table = shape.anew(_known(replica), there[replica.oid])
             capture.disarm(table)
             capture.arm(table)
             sources.append(Source(replica, table))
-        counts = load(self.warehouse, self.database, sources, fence=self.fence)
+        counts = load(self.warehouse, self.database, sources, capture, fence=self.fence)
         for source in sources:
             relation = source.replica.relation
             self.results.append(

@@ -37,6 +37,7 @@ from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import SourceTable
 from trickle.replicas import shape
 from trickle.replicas.source import FAILURE, FORMAT, OPTION, PostgresSource, Range, plan_of, ranges, read_range
+from trickle.sources.postgres.capture import Capture
 from trickle.warehouse import Warehouse
 
 DRIVER_RANGES = 1
@@ -80,17 +81,19 @@ def load(
     warehouse: Warehouse,
     database: Database,
     sources: Sequence[Source],
+    capture: Capture,
     *,
     fence: Fence | None = None,
     progress: Progress = lambda _name, _rows: None,
 ) -> dict[int, int]:
-    """Load replicas whose sources are armed; the number of rows of each, by relation."""
+    """Load replicas whose sources are armed by a capture; the number of rows of each, by relation."""
     if not sources:
         return {}
     prepared: dict[int, Prepared] = {}
     counts: dict[int, int] = {}
     try:
-        with _exported(database.dsn) as (connection, name, position):
+        with _exported(database.dsn) as (connection, name, snapshot):
+            position = capture.loaded(snapshot)
             for source in sources:
                 made, rows = _prepare(warehouse, database, connection, name, source)
                 prepared[source.replica.relation.id] = made
@@ -127,12 +130,12 @@ def _member(replica: Replica, prepared: dict[int, Prepared], position: str) -> P
 
 @contextmanager
 def _exported(dsn: str) -> Iterator[tuple[Connection, str, str]]:
-    """A connection inside a snapshot, the name under which others can take it, and its position."""
+    """A connection inside a snapshot, the name under which others can take it, and what it sees."""
     with connected(dsn) as connection:
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         found = connection.execute("SELECT pg_export_snapshot(), pg_current_snapshot()::text").fetchone()
         assert found is not None
-        yield connection, found[0], f"trigger:{found[1]}"
+        yield connection, found[0], found[1]
         connection.execute("COMMIT")
 
 

@@ -62,6 +62,18 @@ class TriggerCapture:
         """The snapshot of this moment."""
         return f"{self.mode}:{self._one('SELECT pg_current_snapshot()::text')}"
 
+    def loaded(self, snapshot: str) -> str:
+        """A position is a snapshot."""
+        return f"{self.mode}:{snapshot}"
+
+    def moved(self, after: str, upto: str) -> str:  # noqa: ARG002 - it does not matter where it was
+        """Where everything was read up to."""
+        return upto
+
+    def must_move(self, after: Iterable[str], upto: str) -> bool:  # noqa: ARG002 - the same for all
+        """Buffers that nobody writes to keep nothing."""
+        return False
+
     def changes(
         self, tables: Sequence[SourceTable], after: Mapping[int, str], upto: str
     ) -> Iterator[tuple[SourceTable, Changes]]:

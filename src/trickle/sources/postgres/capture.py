@@ -7,7 +7,7 @@ that position; later ``changes`` between positions; ``forget`` only when the lak
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -77,7 +77,16 @@ class Capture(Protocol):
         """Leave nothing behind at the source. May be repeated, also when the table is gone."""
 
     def position(self) -> str:
-        """Where the database stands now."""
+        """Where the database stands now; when much has piled up, a place on the way there."""
+
+    def loaded(self, snapshot: str) -> str:
+        """The position of a table that was armed and then loaded as this snapshot sees it."""
+
+    def moved(self, after: str, upto: str) -> str:
+        """Where a table stands that was at ``after`` and has been given its changes up to ``upto``."""
+
+    def must_move(self, after: Iterable[str], upto: str) -> bool:
+        """Whether positions should move though nothing changed, so that the source can let go of what it keeps."""
 
     def changes(
         self, tables: Sequence[SourceTable], after: Mapping[int, str], upto: str

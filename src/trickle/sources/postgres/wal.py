@@ -29,6 +29,9 @@ PIECE_CHANGES = 500_000
 PIECE_BYTES = 256 * MEGABYTE
 """About how much is taken in at once when much has piled up."""
 
+IDLE_BYTES = 16 * MEGABYTE
+"""WAL of others after which the slot is advanced though nothing happened to its tables."""
+
 
 class WalCapture:
     """Capture of one database. ``name`` is that of its slot and its publication: lowercase letters, digits and
@@ -96,8 +99,9 @@ class WalCapture:
     def position(self) -> str:
         """Where the database stands now; when much has piled up, a place on the way there."""
         now = slots.flushed(self._connection)
-        slot = self._slot()
-        if now - slot.confirmed > self._piece_bytes:
+        slot = slots.find_slot(self._connection, self._name)
+        # Of a slot that is gone ``changes`` tells.
+        if slot is not None and slot.lost is None and now - slot.confirmed > self._piece_bytes:
             stop = slots.stop_before(self._connection, self._name, self._piece_changes, self._piece_bytes)
             now = now if stop is None else min(stop, now)
         return str(WalPosition(now))
@@ -105,6 +109,11 @@ class WalCapture:
     def moved(self, after: str, upto: str) -> str:
         """Where a table stands that was at ``after`` and has been given its changes up to ``upto``."""
         return str(WalPosition.parse(after).moved(WalPosition.parse(upto)))
+
+    def must_move(self, after: Iterable[str], upto: str) -> bool:
+        """Other tables of the server write WAL too, and it is kept from the slot's position on."""
+        end = WalPosition.parse(upto).lsn
+        return any(end - WalPosition.parse(one).lsn > IDLE_BYTES for one in after)
 
     def changes(
         self, tables: Sequence[SourceTable], after: Mapping[int, str], upto: str
