@@ -137,6 +137,11 @@ def update_replica(tx: Session, relation_id: int, **fields: Unpack[ReplicaFields
         raise relations.dropped(relation_id)
 
 
+def mark_lost(tx: Session, relation_id: int, why: str) -> None:
+    """Have a replica loaded anew."""
+    update_replica(tx, relation_id, status=ReplicaStatus.LOADING, problem=why)
+
+
 def _replica(row: ReplicaRow, relation: RelationRow, pin: PinRow) -> Replica:
     return Replica(
         relation=relations.record(relation),

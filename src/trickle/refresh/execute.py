@@ -41,6 +41,7 @@ from trickle.refresh.members import (
 from trickle.refresh.outcome import Done, RefreshResult, Work, commits_of, milliseconds, result_of, unit_member
 from trickle.refresh.plan import Choice, Facts, choose
 from trickle.refresh.state import State
+from trickle.replicas.ingest import ingest_for
 from trickle.sources.lake import LakePosition
 from trickle.warehouse import Warehouse
 
@@ -83,6 +84,9 @@ def refresh(
     When a gate holds one back, none is computed or committed: Gated for somebody who asked, results of action SKIP for
     the scheduler (``tick``).
     """
+    if tick is None and initiated_by is Initiator.MANUAL:
+        # Whoever asks for a refresh wants to see what is in the source now; a tick has ingested already.
+        ingest_for(warehouse, names := list(names))
     board = Board(warehouse) if tick is None else tick.board
     run = _Run(warehouse, initiated_by, force, warehouse.clock.now(), uuid.uuid4().hex, tick, board)
     given = list(dict.fromkeys(names))

@@ -15,10 +15,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+from sqlalchemy.orm import Session
 
+from trickle.algebra.names import TableName
 from trickle.algebra.weights import WEIGHT
 from trickle.apply.unit import PinnedMember, application_id, commit_unit, recover
-from trickle.catalog import alerts, databases
+from trickle.catalog import alerts, databases, relations
 from trickle.catalog.records import Database, Event, Relation, Replica, ReplicaStatus
 from trickle.engine.arrow import for_spark
 from trickle.errors import HistoryLost, InternalError, TrickleError
@@ -62,6 +64,34 @@ def ingest(
     with warehouse.catalog.read() as tx:
         found = databases.listing(tx) if names is None else [databases.get(tx, name) for name in names]
     return [result for database in found for result in ingest_one(warehouse, database, fence=fence)]
+
+
+def ingest_for(warehouse: Warehouse, names: Collection[TableName]) -> None:
+    """Bring to the present what stream tables read, at any distance."""
+    with warehouse.catalog.read() as tx:
+        found = databases.listing(tx)
+        if not found:
+            return
+        owners = {replica.relation.id: replica.database_id for replica in databases.replicas(tx)}
+        read = _upstream(tx, [relation.id for name in names if (relation := relations.find(tx, name)) is not None])
+    wanted = {owners[relation] for relation in read if relation in owners}
+    for database in found:
+        if database.id in wanted:
+            ingest_one(warehouse, database)
+
+
+def _upstream(tx: Session, relation_ids: Collection[int]) -> set[int]:
+    sources: dict[int, set[int]] = {}
+    for dependency in relations.all_dependencies(tx):
+        sources.setdefault(dependency.relation_id, set()).add(dependency.source_id)
+    found: set[int] = set()
+    pending = list(relation_ids)
+    while pending:
+        each = pending.pop()
+        if each not in found:
+            found.add(each)
+            pending += sources.get(each, ())
+    return found
 
 
 def ingest_one(warehouse: Warehouse, database: Database, *, fence: Fence | None = None) -> list[IngestResult]:

@@ -67,6 +67,11 @@ class Memory:
     unfilled: dict[int, float] = field(default_factory=dict)
     """When a stream table to be filled or rebuilt was first seen."""
 
+    addresses: dict[int, str] = field(default_factory=dict, repr=False)
+    """Of attached databases; they may hold passwords."""
+    resting: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Attached databases that did not answer: until when they are left alone, and for how long."""
+
     def keep(self, definitions: Definitions) -> None:
         """Take new definitions, and forget what is about stream tables that are gone."""
         self.definitions = definitions

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pyarrow as pa
 from hypothesis import given
@@ -12,7 +13,7 @@ from trickle.sources.postgres.netting import last_by_key, net_texts
 ROWS = st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from(["x", ""]), st.sampled_from([1, -1])))
 
 
-def table(rows: list[tuple[str | None, str, int]]) -> pa.Table:
+def table(rows: Sequence[tuple[str | None, str, int]]) -> pa.Table:
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
     kinds = (pa.string(), pa.string(), pa.int64())
     return pa.table([pa.array(c, k) for c, k in zip(columns, kinds, strict=True)], ["k", "v", WEIGHT])
