@@ -15,7 +15,7 @@ from trickle.api import Trickle
 from trickle.catalog import alerts, databases
 from trickle.catalog.records import Database, Event
 from trickle.errors import SourceRefused
-from trickle.replicas import switching
+from trickle.replicas import captures, switching
 from trickle.replicas.attach import attach_postgres, detach
 from trickle.replicas.ingest import ingest
 from trickle.sources.postgres import transition
@@ -268,6 +268,59 @@ def test_the_slot_moves_though_only_others_write(t: Trickle, shop: Session, dsn:
     shop.execute("DELETE FROM orders WHERE id = 1")
     ingest(t.warehouse)
     check(t, shop, "orders")
+
+
+def test_a_backlog_is_taken_in_by_one_ingest(
+    t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.execute("ALTER TABLE notes REPLICA IDENTITY FULL")
+    attach_postgres(t.warehouse, "shop", dsn, cdc_mode="wal")
+    for number in range(4):
+        shop.execute("INSERT INTO notes SELECT %s || repeat('x', 100) FROM generate_series(1, 50)", (str(number),))
+        # A piece may come to nothing.
+        shop.execute("DELETE FROM notes WHERE body LIKE '1%'")
+    small = {"piece_changes": 20, "piece_bytes": 2000}
+    monkeypatch.setattr(captures, "wal_of", lambda d, c, _s: WalCapture(c, str(d.options["slot"]), **small))
+    found = ingest(t.warehouse)
+    assert len([result for result in found if result.name == "shop.notes"]) > 2
+    check(t, shop, "orders", "notes")
+    assert ingest(t.warehouse) == []
+
+
+def test_what_people_are_told(t: Trickle, shop: Session, dsn: str) -> None:
+    t.attach_postgres("shop", dsn)
+    assert {(row.state, row.cdc_mode) for row in t.cdc_status()} == {("TRIGGER", "auto")}
+    assert {row.reason for row in t.cdc_status()} == {
+        "public.notes has no replica identity: the WAL does not say which row changes"
+    }
+    assert t.slot_health() == []
+    shop.execute("ALTER TABLE notes REPLICA IDENTITY FULL")
+    t.ingest()
+    assert {(row.state, row.reason) for row in t.cdc_status()} == {("WAL", None)}
+    (slot,) = t.slot_health()
+    assert (slot.database, slot.state) == ("shop", "OK")
+    assert {row.state for row in t.check_cdc_health()} == {"OK"}
+    assert t.rebuild_cdc_triggers() == []
+    assert [row.bytes for row in t.change_buffer_sizes() if row.source.startswith("slot")] == [slot.bytes]
+
+
+def test_a_database_can_be_let_go_of_in_the_middle_of_a_transition(
+    t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attach_postgres(t.warehouse, "shop", dsn)
+    shop.execute("ALTER TABLE notes REPLICA IDENTITY FULL")
+
+    def die(*_given: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transition, "switched", die)
+        with pytest.raises(KeyboardInterrupt):
+            ingest(t.warehouse)
+    assert {row.state for row in t.cdc_status()} == {"TRANSITIONING"}
+    assert at_the_source(shop)[:2] == (1, 1)
+    detach(t.warehouse, "shop")
+    assert at_the_source(shop) == (0, 0, 0)
 
 
 def test_lag_is_told_once(t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from trickle.replicas import attach, listing
 from trickle.replicas.ingest import IngestResult, ingest
-from trickle.replicas.listing import BufferRow, CdcHealthRow, CdcStatusRow, SourceRow
+from trickle.replicas.listing import BufferRow, CdcHealthRow, CdcStatusRow, SlotRow, SourceRow
 from trickle.warehouse import Warehouse
 
 PROCEDURES = (
@@ -18,6 +18,7 @@ PROCEDURES = (
     "ingest",
     "list_sources",
     "rebuild_cdc_triggers",
+    "slot_health",
 )
 
 
@@ -68,6 +69,10 @@ class Sources:
     def check_cdc_health(self) -> list[CdcHealthRow]:
         """How each capture is doing, as the servers say."""
         return listing.check_cdc_health(self.warehouse)
+
+    def slot_health(self) -> list[SlotRow]:
+        """How much WAL the servers keep for replication slots, as they say."""
+        return listing.slot_health(self.warehouse)
 
     def change_buffer_sizes(self) -> list[BufferRow]:
         """How much waits at the servers to be ingested."""

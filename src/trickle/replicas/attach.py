@@ -6,6 +6,7 @@ import re
 import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from trickle.algebra.names import TableName
 from trickle.apply.unit import recover
@@ -21,7 +22,7 @@ from trickle.replicas import shape
 from trickle.replicas.captures import capture_of, check_mode, options_of
 from trickle.replicas.loading import Progress, Source, lake_schema, load
 from trickle.replicas.locks import one_at_a_time
-from trickle.replicas.switching import Switch, choose
+from trickle.replicas.switching import Switch, choose, tidy
 from trickle.tables.ddl import remove, taken
 from trickle.warehouse import Warehouse
 
@@ -54,7 +55,8 @@ def attach_postgres(
             raise InvalidOption(f"there is no table in the schema {schema!r} of {place}")
         database = _entered(warehouse, name, dsn, mode, options_of(settings))
         with one_at_a_time(connection, database):
-            database = choose(Switch(warehouse, database, connection, settings), found)
+            switch = Switch(warehouse, database, connection, settings)
+            database = choose(replace(switch, database=tidy(switch)), found)
             made = [_enter(warehouse, database, table, schema) for table in found]
             try:
                 capture = capture_of(database, connection, settings)
@@ -93,6 +95,7 @@ def detach(
         gone += remove(warehouse, replica.relation, cascade=cascade, statement="detach")
     try:
         with connected(database.dsn) as connection:
+            tidy(Switch(warehouse, database, connection, settings), found)
             capture = capture_of(database, connection, settings)
             for replica in going:
                 capture.disarm(shape.from_json(replica.oid, replica.schema, replica.table, replica.shape))

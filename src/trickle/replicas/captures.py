@@ -34,7 +34,12 @@ def check_mode(mode: str) -> str:
 
 def capture_of(database: Database, connection: Connection, settings: Settings) -> Capture:
     """The capture of a database over a connection: the one that counts."""
-    return capture_named(str(database.options.get(CAPTURE, TRIGGER)), database, connection, settings)
+    return capture_named(mode_of(database), database, connection, settings)
+
+
+def mode_of(database: Database) -> str:
+    """The mode of the capture that counts."""
+    return str(database.options.get(CAPTURE, TRIGGER))
 
 
 def capture_named(mode: str, database: Database, connection: Connection, settings: Settings) -> Capture:

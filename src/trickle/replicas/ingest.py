@@ -139,12 +139,20 @@ class _Ingest:
         switch = Switch(self.warehouse, self.database, self.connection, self.settings, self.fence)
         self.database = tidy(switch)
         capture = capture_of(self.database, self.connection, self.settings)
-        there = self.bring(capture, capture.position())
+        upto = capture.position()
+        there = self.bring(capture, upto)
+        while capture.has_more(upto) and self._follows(capture.mode) and (further := capture.position()) != upto:
+            upto = further
+            there = self.bring(capture, upto)
         self._load(there)
         switch = replace(switch, database=self.database)
         self.database = reconsider(switch, self.bring)
         watch_slot(replace(switch, database=self.database))
         return self.results
+
+    def _follows(self, mode: str) -> bool:
+        """Whether any replica is to be brought further by this capture."""
+        return any(one.status is ReplicaStatus.ACTIVE and _position(one).startswith(mode) for one in self._replicas())
 
     def bring(self, capture: Capture, upto: str) -> dict[int, SourceTable]:
         """Bring all replicas that follow their source up to a position; the sources as they are now, by oid."""
@@ -206,7 +214,9 @@ class _Ingest:
         try:
             self._stage(capture, by_oid, there, upto, prepared)
             after = {one.relation.id: _position(one) for one in by_oid.values()}
-            moves = any(not made.is_empty for made in prepared.values()) or capture.must_move(after.values(), upto)
+            # What cancels out may be let go of in a buffer; a slot must never be ahead of the positions.
+            changed = prepared.values() if capture.mode != TRIGGER else [m for m in prepared.values() if not m.is_empty]
+            moves = bool(changed) or capture.must_move(after.values(), upto)
             if moves:
                 members = [
                     self._member(one, prepared.get(one.relation.id), capture.moved(_position(one), upto))
@@ -217,7 +227,6 @@ class _Ingest:
             for made in prepared.values():
                 made.discard()
             raise
-        # What cancelled may go from a buffer; a slot must not be ahead of the positions.
         if moves or (prepared and capture.mode == TRIGGER):
             capture.forget(upto)
         for replica in by_oid.values():

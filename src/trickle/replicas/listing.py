@@ -11,7 +11,8 @@ from trickle.catalog.records import Database, Replica
 from trickle.errors import TrickleError
 from trickle.postgres.connect import connected, shown
 from trickle.replicas import shape
-from trickle.replicas.captures import capture_of
+from trickle.replicas.captures import SLOT, TRIGGER, WAL, capture_of, mode_of, wal_of
+from trickle.replicas.switching import is_transitioning, reason_of
 from trickle.sources.postgres.capture import Capture, Health, State
 from trickle.warehouse import Warehouse
 
@@ -59,6 +60,18 @@ class CdcHealthRow:
 
 
 @dataclass(frozen=True)
+class SlotRow:
+    """How a replication slot is doing, as its server says."""
+
+    database: str
+    slot: str
+    state: str
+    message: str
+    bytes: int | None
+    """WAL that the server keeps for it."""
+
+
+@dataclass(frozen=True)
 class BufferRow:
     """What waits at a server to be ingested."""
 
@@ -90,14 +103,14 @@ def list_sources(warehouse: Warehouse) -> list[SourceRow]:
 
 
 def cdc_status(warehouse: Warehouse) -> list[CdcStatusRow]:
-    """How each replica is captured, from its position."""
+    """How each replica is captured, and why not from the WAL where that was left open."""
     return [
         CdcStatusRow(
             name=str(replica.relation.name),
             database=database.name,
             cdc_mode=database.cdc_mode,
-            state=(replica.pin.position or "trigger:").partition(":")[0].upper(),
-            reason=replica.problem,
+            state="TRANSITIONING" if is_transitioning(database) else mode_of(database).upper(),
+            reason=replica.problem or reason_of(database),
         )
         for database, replica in _all(warehouse)
     ]
@@ -121,6 +134,24 @@ def change_buffer_sizes(warehouse: Warehouse) -> list[BufferRow]:
     ]
 
 
+def slot_health(warehouse: Warehouse) -> list[SlotRow]:
+    """How much each server keeps for its slot. Asks the servers."""
+    found = []
+    with warehouse.catalog.read() as tx:
+        settings = warehouse.settings(tx)
+    for database, _ in _grouped(warehouse, None):
+        if mode_of(database) != WAL:
+            continue
+        slot = str(database.options[SLOT])
+        try:
+            with connected(database.dsn) as connection:
+                health = wal_of(database, connection, settings).slot_health()
+        except TrickleError as error:
+            health = Health(slot, State.CRITICAL, error.message)
+        found.append(SlotRow(database.name, slot, health.state.value, health.message, health.bytes))
+    return found
+
+
 def rebuild_cdc_triggers(warehouse: Warehouse, names: Collection[str] | None = None) -> list[str]:
     """Put back triggers that somebody removed or disabled; the sources that they were put back on.
 
@@ -132,7 +163,7 @@ def rebuild_cdc_triggers(warehouse: Warehouse, names: Collection[str] | None = N
             settings = warehouse.settings(tx)
         with connected(database.dsn) as connection:
             capture = capture_of(database, connection, settings)
-            for replica in replicas:
+            for replica in replicas if capture.mode == TRIGGER else ():
                 table = shape.from_json(replica.oid, replica.schema, replica.table, replica.shape)
                 (found,) = capture.health([table])
                 if found.state is State.OK:

@@ -21,7 +21,7 @@ from trickle.errors import InternalError, SourceRefused, TrickleError
 from trickle.postgres.connect import Connection
 from trickle.postgres.tables import SourceTable
 from trickle.replicas import shape
-from trickle.replicas.captures import CAPTURE, TRIGGER, WAL, capture_named, wal_of
+from trickle.replicas.captures import CAPTURE, TRIGGER, WAL, capture_named, mode_of, wal_of
 from trickle.replicas.loading import Fence
 from trickle.settings import Settings
 from trickle.sources.postgres import transition
@@ -54,7 +54,7 @@ class Switch:
 
     @property
     def counts(self) -> str:
-        return str(self.database.options.get(CAPTURE, TRIGGER))
+        return mode_of(self.database)
 
     def capture(self, mode: str) -> Capture:
         return capture_named(mode, self.database, self.connection, self.settings)
@@ -97,6 +97,17 @@ def choose(switch: Switch, tables: Sequence[SourceTable]) -> Database:
     ).database
 
 
+def is_transitioning(database: Database) -> bool:
+    """Whether two captures may be armed."""
+    return LEAVING in database.options
+
+
+def reason_of(database: Database) -> str | None:
+    """Why a database that may be captured from the WAL is not."""
+    found = database.options.get(REASON)
+    return str(found) if found and mode_of(database) != WAL and database.cdc_mode != TRIGGER else None
+
+
 def fall_back(switch: Switch, tables: Sequence[SourceTable]) -> Database:
     """Tables are to be loaded anew. Where the WAL cannot take them any more and ``auto`` leaves the choice, the whole
     database goes back to triggers, and all of it is loaded anew.
@@ -121,12 +132,14 @@ def fall_back(switch: Switch, tables: Sequence[SourceTable]) -> Database:
     return tidy(switch)
 
 
-def tidy(switch: Switch) -> Database:
-    """Disarm what a transition that did not come to its end left armed."""
+def tidy(switch: Switch, replicas: Sequence[Replica] | None = None) -> Database:
+    """Disarm what a transition that did not come to its end left armed, on all replicas or, once the catalog has let go
+    of them, on those given.
+    """
     leaving = switch.database.options.get(LEAVING)
     if leaving is None:
         return switch.database
-    transition.disarm(switch.capture(str(leaving)), _tables(switch.replicas()))
+    transition.disarm(switch.capture(str(leaving)), _tables(switch.replicas() if replicas is None else replicas))
     return switch.noted(**{LEAVING: None}).database
 
 

@@ -62,6 +62,10 @@ class TriggerCapture:
         """The snapshot of this moment."""
         return f"{self.mode}:{self._one('SELECT pg_current_snapshot()::text')}"
 
+    def has_more(self, upto: str) -> bool:  # noqa: ARG002 - the same for all
+        """A position is always the present."""
+        return False
+
     def loaded(self, snapshot: str) -> str:
         """A position is a snapshot."""
         return f"{self.mode}:{snapshot}"

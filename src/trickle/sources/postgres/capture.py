@@ -79,6 +79,9 @@ class Capture(Protocol):
     def position(self) -> str:
         """Where the database stands now; when much has piled up, a place on the way there."""
 
+    def has_more(self, upto: str) -> bool:
+        """Whether so much lies behind a position that another piece should be taken in at once."""
+
     def loaded(self, snapshot: str) -> str:
         """The position of a table that was armed and then loaded as this snapshot sees it."""
 

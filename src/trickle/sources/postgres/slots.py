@@ -114,6 +114,11 @@ def flushed(connection: Connection) -> int:
     return parse_lsn(written)
 
 
+def on_disk(connection: Connection) -> int:
+    """Up to where the WAL is on disk."""
+    return parse_lsn(_one(connection, "SELECT pg_current_wal_flush_lsn()::text")[0])
+
+
 _PEEK = """
 pg_logical_slot_peek_binary_changes({slot}, {upto}, {most}, 'proto_version', '1', 'publication_names', {publication})"""
 

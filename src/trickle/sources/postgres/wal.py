@@ -106,6 +106,10 @@ class WalCapture:
             now = now if stop is None else min(stop, now)
         return str(WalPosition(now))
 
+    def has_more(self, upto: str) -> bool:
+        """Whether a piece or more is left."""
+        return slots.on_disk(self._connection) - WalPosition.parse(upto).lsn > self._piece_bytes
+
     def moved(self, after: str, upto: str) -> str:
         """Where a table stands that was at ``after`` and has been given its changes up to ``upto``."""
         return str(WalPosition.parse(after).moved(WalPosition.parse(upto)))
