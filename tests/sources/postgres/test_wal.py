@@ -430,6 +430,19 @@ def test_a_table_that_somebody_took_out_of_the_publication_is_lost_alone(
     lake.check()
 
 
+def test_a_publication_that_was_not_there_for_a_moment(lake: SmallLake, user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE t (id int PRIMARY KEY)")
+    lake.attach("t")
+    user.execute("DROP PUBLICATION trickle_test")
+    user.execute("INSERT INTO t VALUES (1)")
+    user.execute("CREATE PUBLICATION trickle_test FOR TABLE t")
+    if user.info.server_version >= 180_000:
+        pytest.skip("later servers pass over such changes with a warning")
+    with pytest.raises(HistoryLost) as caught:
+        lake.ingest()
+    assert "does not exist" in (caught.value.detail or "")
+
+
 def test_nothing_is_left_at_the_source(lake: SmallLake, user: psycopg.Connection) -> None:
     user.execute("CREATE TABLE a (id int PRIMARY KEY)")
     user.execute("CREATE TABLE b (id int PRIMARY KEY)")

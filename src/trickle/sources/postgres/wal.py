@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from psycopg import errors
+
 from trickle.errors import HistoryLost, SourceRefused
 from trickle.postgres.connect import Connection
 from trickle.postgres.tables import SourceTable, describe_oids
@@ -28,6 +30,9 @@ MEGABYTE = 1024 * 1024
 PIECE_CHANGES = 500_000
 PIECE_BYTES = 256 * MEGABYTE
 """About how much is taken in at once when much has piled up."""
+
+# The slot was given up at this moment; before version 18 also: the publication was not there when a change was made.
+_GONE = (errors.ObjectNotInPrerequisiteState, errors.UndefinedObject)
 
 IDLE_BYTES = 16 * MEGABYTE
 """WAL of others after which the slot is advanced though nothing happened to its tables."""
@@ -102,9 +107,16 @@ class WalCapture:
         slot = slots.find_slot(self._connection, self._name)
         # Of a slot that is gone ``changes`` tells.
         if slot is not None and slot.lost is None and now - slot.confirmed > self._piece_bytes:
-            stop = slots.stop_before(self._connection, self._name, self._piece_changes, self._piece_bytes)
+            stop = self._stop_before()
             now = now if stop is None else min(stop, now)
         return str(WalPosition(now))
+
+    def _stop_before(self) -> int | None:
+        try:
+            return slots.stop_before(self._connection, self._name, self._piece_changes, self._piece_bytes)
+        except _GONE:
+            # ``changes`` tells.
+            return None
 
     def has_more(self, upto: str) -> bool:
         """Whether a piece or more is left."""
@@ -141,8 +153,12 @@ class WalCapture:
                 continue
             log = TableLog(table, begins[table.oid])
             logs |= {part.oid: log for part in found.parts}
-        if logs:
+        if not logs:
+            return
+        try:
             yield from collect(slots.peek(self._connection, self._name, end.end), logs, end)
+        except _GONE as error:
+            raise self._lost(str(error).splitlines()[0]) from error
 
     def forget(self, upto: str) -> None:
         """Advance the slot."""
