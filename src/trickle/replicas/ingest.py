@@ -15,6 +15,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
@@ -36,6 +37,7 @@ from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import SourceTable, describe_oids
 from trickle.replicas import shape
 from trickle.replicas.captures import capture_of
+from trickle.replicas.giving_up import give_up
 from trickle.replicas.loading import Fence, Source, load, nullable
 from trickle.replicas.locks import one_at_a_time
 from trickle.settings import Settings
@@ -199,8 +201,7 @@ class _Ingest:
                 members = [self._member(one, prepared.get(one.relation.id), upto) for one in by_oid.values()]
                 commit_unit(self.warehouse, members, fence=self.fence)
         except BaseException:
-            for made in prepared.values():
-                made.discard()
+            give_up(self.warehouse, replicas, prepared)
             raise
         if prepared or capture.mode != "trigger":
             capture.forget(upto)
@@ -257,10 +258,11 @@ class _Ingest:
         if changes.by_key:
             key = [shape.lake_names(names)[names.index(column)] for column in table.identity_columns or table.key]
             return merge_keyed(engine, snapshot, engine.from_arrow(last_by_key(rows, key)), key)
-        found = net(rows)
-        if all(weight > 0 for weight in found.column(WEIGHT).to_pylist()):
-            return _inserted(snapshot, for_spark(found.drop_columns([WEIGHT]), nullable(snapshot.schema)))
-        return merge_table(engine, snapshot, found)
+        bounds = pc.min_max(rows.column(WEIGHT)).as_py()
+        if bounds["min"] == bounds["max"] == 1:
+            return _inserted(snapshot, for_spark(rows.drop_columns([WEIGHT]), nullable(snapshot.schema)))
+        key = [shape.lake_names(names)[names.index(column)] for column in table.key]
+        return merge_table(engine, snapshot, net(rows), key)
 
     def _member(self, replica: Replica, made: Prepared | None, upto: str) -> PinnedMember:
         number = replica.pin.number + 1
