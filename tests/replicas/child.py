@@ -1,4 +1,4 @@
-"""An ingest in a process of its own, killed at a step of its unit: ``python -m tests.replicas.child FOLDER STEP MEMBER``."""
+"""An ingest in a process of its own, killed at a step of its unit (``FOLDER STEP MEMBER``)."""
 
 from __future__ import annotations
 
