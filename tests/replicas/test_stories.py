@@ -61,7 +61,7 @@ def test_a_replica_is_only_read_here(t: Trickle, shop: Session, dsn: str) -> Non
 
 
 def test_attach_by_sql_and_what_is_listed(t: Trickle, shop: Session, dsn: str) -> None:
-    t.sql(f"CALL trickle.attach_postgres('shop', '{dsn}', tables => ARRAY('orders'))")
+    t.sql(f"CALL trickle.attach_postgres('shop', '{dsn}', tables => 'orders')")
     (row,) = t.list_sources()
     assert (row.name, row.source, row.status, row.key) == ("shop.orders", "public.orders", "ACTIVE", "id")
     (status,) = t.cdc_status()

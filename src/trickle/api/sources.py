@@ -32,7 +32,7 @@ class Sources:
         name: str,
         dsn: str,
         *,
-        tables: Sequence[str] | None = None,
+        tables: Sequence[str] | str | None = None,
         schema: str = "public",
         cdc_mode: str = "auto",
     ) -> list[SourceRow]:
@@ -45,7 +45,7 @@ class Sources:
         return [row for row in self.list_sources() if row.name in attached]
 
     def detach(
-        self, name: str, *, tables: Sequence[str] | None = None, cascade: bool = False, force: bool = False
+        self, name: str, *, tables: Sequence[str] | str | None = None, cascade: bool = False, force: bool = False
     ) -> list[str]:
         """Let go of a database, or of some of its tables; the names that went. Nothing is left behind at the source.
 

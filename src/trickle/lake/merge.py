@@ -33,7 +33,7 @@ from trickle.lake.few import Few
 from trickle.lake.prepared import Prepared, note, staging
 from trickle.lake.rewrite import apply_changes, insert_rows, rewrite_files
 from trickle.lake.scan import pick, scan
-from trickle.lake.search import places_of
+from trickle.lake.search import places_by_key, places_of
 from trickle.lake.snapshot import Snapshot
 from trickle.lake.stage import discard, stage_change_table, stage_changes
 
@@ -61,23 +61,33 @@ def merge_rows(
         return _applied(engine, snapshot, rows, stages)
 
 
-def merge_table(engine: Engine, snapshot: Snapshot, delta: pa.Table) -> Prepared:
-    """The same for a delta that is on the driver, however large it is; no two of its rows cancel."""
+def merge_table(engine: Engine, snapshot: Snapshot, delta: pa.Table, key: Sequence[str] = ()) -> Prepared:
+    """The same for a delta that is on the driver, however large it is; no two of its rows cancel.
+
+    Where the table has a ``key``, rows to delete are found by it: the delta holds them whole, as they are there.
+    """
     fields = [StructField(f.name, f.dataType) for f in snapshot.schema.fields]
     given = for_spark(delta, StructType([*fields, StructField(WEIGHT, LongType())]))
     with staging(snapshot.location) as stages:
         staged = stage_change_table(given, snapshot.location)
         stages.append(staged.stage_id)
-        return _applied(engine, snapshot, ChangeRows(engine, snapshot.location, staged, given), stages)
+        return _applied(engine, snapshot, ChangeRows(engine, snapshot.location, staged, given), stages, key)
 
 
-def _applied(engine: Engine, snapshot: Snapshot, rows: ChangeRows, stages: list[str]) -> Prepared:
+def _applied(
+    engine: Engine, snapshot: Snapshot, rows: ChangeRows, stages: list[str], key: Sequence[str] = ()
+) -> Prepared:
     if not rows.staged.files:
         return _nothing(snapshot, rows)
     if not rows.staged.deleted:
         return insert_rows(snapshot, rows, _KIND)
     files = candidate_files(snapshot, rows.deletions(snapshot.schema.names), snapshot.schema)
-    victims, temporary = _victims(engine, snapshot, files, rows, stages)
+    places = places_by_key(snapshot, files, rows.deletions(key), key) if key else None
+    temporary: tuple[str, ...] = ()
+    if places is not None:
+        victims = Victims.of(engine, places)
+    else:
+        victims, temporary = _victims(engine, snapshot, files, rows, stages)
     if victims.places.num_rows != rows.staged.deleted:
         missing = rows.staged.deleted - victims.places.num_rows
         raise _absent(snapshot, f"{missing} of {rows.staged.deleted} rows to delete are not there")

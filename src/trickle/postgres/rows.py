@@ -10,9 +10,12 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Sequence
 
+import psycopg
 import pyarrow as pa
 import pyarrow.csv
 from psycopg import sql
+from psycopg.pq import ExecStatus
+from psycopg.pq.abc import PGconn, PGresult
 
 from trickle.errors import InvalidData
 from trickle.postgres.connect import Connection
@@ -27,17 +30,45 @@ def copy_texts(
 ) -> Iterator[pa.Table]:
     """The rows of a query as texts, in batches; no batch when there are no rows. ``names`` name its columns."""
     statement = sql.SQL("COPY ({}) TO STDOUT (FORMAT csv)").format(query)
+    for text in _copied(connection, statement.as_bytes(connection), batch_bytes):
+        yield _from_csv(text, names)
+
+
+def _copied(connection: Connection, statement: bytes, batch_bytes: int) -> Iterator[bytes]:
+    """What COPY sends, in pieces of whole rows. Every row is a message: psycopg's own loop takes longer for one than
+    everything else here together, so libpq is asked directly.
+    """
+    link = connection.pgconn
+    _check(link, link.exec_(statement), ExecStatus.COPY_OUT)
     waiting: list[bytes | bytearray | memoryview] = []
     size = 0
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        for block in copy:
-            waiting.append(block)
-            size += len(block)
+    ended = False
+    try:
+        while True:
+            length, row = link.get_copy_data(0)
+            if length <= 0:
+                break
+            waiting.append(row)
+            size += length
             if size >= batch_bytes:
-                yield _from_csv(b"".join(waiting), names)
+                yield b"".join(waiting)
                 waiting, size = [], 0
+        result = link.get_result()
+        ended = link.get_result() is None
+        _check(link, result, ExecStatus.COMMAND_OK)
+    finally:
+        if not ended:
+            # Nobody wants the rest of it, and nothing else can be asked before it is read.
+            connection.close()
     if waiting:
-        yield _from_csv(b"".join(waiting), names)
+        yield b"".join(waiting)
+
+
+def _check(link: PGconn, result: PGresult | None, wanted: ExecStatus) -> None:
+    if result is None:
+        raise psycopg.OperationalError(link.get_error_message())
+    if result.status != wanted:
+        raise psycopg.errors.error_from_result(result)
 
 
 def _from_csv(text: bytes, names: Sequence[str]) -> pa.Table:

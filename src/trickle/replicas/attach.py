@@ -26,6 +26,8 @@ from trickle.replicas.switching import Switch, choose, tidy
 from trickle.tables.ddl import remove, taken
 from trickle.warehouse import Warehouse
 
+_LISTED = re.compile(r'(?:"(?:[^"]|"")*"|[^,"])+')
+"""The names in a text with commas, as SQL gives a list."""
 _PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".]+?))\s*(\.|\Z)')
 
 
@@ -34,7 +36,7 @@ def attach_postgres(
     name: str,
     dsn: str,
     *,
-    tables: Sequence[str] | None = None,
+    tables: Sequence[str] | str | None = None,
     schema: str = "public",
     cdc_mode: str = "auto",
     progress: Progress = lambda _name, _rows: None,
@@ -77,7 +79,12 @@ def attach_postgres(
 
 
 def detach(
-    warehouse: Warehouse, name: str, *, tables: Sequence[str] | None = None, cascade: bool = False, force: bool = False
+    warehouse: Warehouse,
+    name: str,
+    *,
+    tables: Sequence[str] | str | None = None,
+    cascade: bool = False,
+    force: bool = False,
 ) -> list[Relation]:
     """Let go of a database, or of some of its replicas: here, and at the source.
 
@@ -88,7 +95,8 @@ def detach(
         database = databases.get(tx, name)
         settings = warehouse.settings(tx)
         found = databases.replicas(tx, database.id)
-    going = found if tables is None else [_named(found, table) for table in tables]
+    wanted = _LISTED.findall(tables) if isinstance(tables, str) else tables
+    going = found if wanted is None else [_named(found, table) for table in wanted]
     gone: list[Relation] = []
     for replica in going:
         recover(warehouse, [replica.relation.id])
@@ -132,12 +140,11 @@ def split_name(text: str) -> tuple[str | None, str]:
     return (parts[0], parts[1]) if len(parts) == 2 else (None, parts[0])
 
 
-def _wanted(connection: Connection, tables: Sequence[str] | None, schema: str) -> list[SourceTable]:
+def _wanted(connection: Connection, tables: Sequence[str] | str | None, schema: str) -> list[SourceTable]:
     if tables is None:
         return listing(connection, schema)
-    if isinstance(tables, str):
-        raise InvalidOption("tables is a list of names", hint=f"tables=[{tables!r}]")
-    names = [split_name(table) for table in tables]
+    given_names = _LISTED.findall(tables) if isinstance(tables, str) else tables
+    names = [split_name(table) for table in given_names]
     return [describe(connection, given or schema, table) for given, table in names]
 
 

@@ -15,6 +15,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
@@ -36,6 +37,7 @@ from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import SourceTable, describe_oids
 from trickle.replicas import shape
 from trickle.replicas.captures import TRIGGER, capture_of
+from trickle.replicas.giving_up import give_up
 from trickle.replicas.kept import with_kept
 from trickle.replicas.loading import Fence, Source, load, nullable
 from trickle.replicas.locks import one_at_a_time
@@ -224,8 +226,7 @@ class _Ingest:
                 ]
                 commit_unit(self.warehouse, members, fence=self.fence)
         except BaseException:
-            for made in prepared.values():
-                made.discard()
+            give_up(self.warehouse, replicas, prepared)
             raise
         if moves or (prepared and capture.mode == TRIGGER):
             capture.forget(upto)
@@ -274,21 +275,21 @@ class _Ingest:
 
     def _prepare(self, snapshot: Snapshot, table: SourceTable, changes: Changes) -> Prepared:
         names = [column.name for column in table.columns]
-        rows = changes.rows.select([*names, WEIGHT]).rename_columns([*shape.lake_names(names), WEIGHT])
+        renamed = dict(zip(names, shape.lake_names(names), strict=True))
+        rows = changes.rows.select([*names, WEIGHT]).rename_columns([*renamed.values(), WEIGHT])
         engine = self.warehouse.engine
         if changes.truncated:
             frame = engine.from_arrow(net(rows).drop_columns([WEIGHT]), nullable(snapshot.schema))
             return overwrite(engine, snapshot, frame, difference=True, few=Few(engine))
         if changes.by_key:
-            renamed = dict(zip(names, shape.lake_names(names), strict=True))
             key = [renamed[column] for column in changes.key]
             if changes.kept is not None:
                 rows = with_kept(engine, snapshot, rows, key, changes.kept, renamed)
             return merge_keyed(engine, snapshot, engine.from_arrow(rows), key)
-        found = net(rows)
-        if all(weight > 0 for weight in found.column(WEIGHT).to_pylist()):
-            return _inserted(snapshot, for_spark(found.drop_columns([WEIGHT]), nullable(snapshot.schema)))
-        return merge_table(engine, snapshot, found)
+        bounds = pc.min_max(rows.column(WEIGHT)).as_py()
+        if bounds["min"] == bounds["max"] == 1:
+            return _inserted(snapshot, for_spark(rows.drop_columns([WEIGHT]), nullable(snapshot.schema)))
+        return merge_table(engine, snapshot, net(rows), [renamed[column] for column in table.key])
 
     def _member(self, replica: Replica, made: Prepared | None, upto: str) -> PinnedMember:
         number = replica.pin.number + 1

@@ -36,6 +36,7 @@ from trickle.lake.stage import Staged, stage_few
 from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import SourceTable
 from trickle.replicas import shape
+from trickle.replicas.giving_up import give_up
 from trickle.replicas.source import FAILURE, FORMAT, OPTION, PostgresSource, Range, plan_of, ranges, read_range
 from trickle.sources.postgres.capture import Capture
 from trickle.warehouse import Warehouse
@@ -101,8 +102,7 @@ def load(
                 progress(str(source.replica.relation.name), rows)
         commit_unit(warehouse, [_member(s.replica, prepared, position) for s in sources], fence=fence)
     except BaseException:
-        for made in prepared.values():
-            made.discard()
+        give_up(warehouse, [source.replica for source in sources], prepared)
         raise
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:

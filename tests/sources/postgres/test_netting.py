@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trickle.algebra.weights import WEIGHT
-from trickle.sources.postgres.netting import last_by_key, net_texts
+from trickle.sources.postgres.netting import net_texts
 
 ROWS = st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.sampled_from(["x", ""]), st.sampled_from([1, -1])))
 
@@ -30,29 +30,3 @@ def test_the_net_has_the_same_sum_and_nothing_that_cancels(rows: list[tuple[str 
     assert {k: n for k, n in found.items() if n} == {k: n for k, n in wanted.items() if n}
     mixed = {weight for *_, weight in rows} == {1, -1}
     assert not mixed or all(found.values())
-
-
-@given(
-    st.dictionaries(st.sampled_from("abc"), st.booleans()),
-    st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("xyz"))),
-)
-def test_by_key_the_first_goes_and_the_last_comes(before: dict[str, bool], steps: list[tuple[str, str]]) -> None:
-    """Each step inserts a key that is away, and updates or deletes one that is there."""
-    start = {key: "old" for key, there in before.items() if there}
-    contents, rows = dict(start), []
-    for key, value in steps:
-        if key in contents:
-            rows.append((key, "", -1))
-            del contents[key]
-            if value == "x":
-                continue
-        rows.append((key, value, 1))
-        contents[key] = value
-    result = dict(start)
-    for row in last_by_key(table(rows), ["k"]).to_pylist():
-        if row[WEIGHT] < 0:
-            del result[row["k"]]
-        else:
-            assert row["k"] not in result
-            result[row["k"]] = row["v"]
-    assert result == contents

@@ -1,7 +1,7 @@
 """What happened to the rows of one table, written down change by change.
 
 Two ways, by what the source says of old rows. A ``WholeBook`` is told old rows whole: each change is a row of weight
--1 or +1 or both, and what cancels is left to whoever adds them up. A ``KeyedBook`` is told keys. It follows each key
+-1 or +1 or both, and the net is taken at the end. A ``KeyedBook`` is told keys. It follows each key
 through the changes and comes out with the net: which rows of the replica go, and which rows come.
 
 Rows are texts here, in the order of the table's columns, and become values at the end. A value that the lake cannot
@@ -15,13 +15,13 @@ from operator import itemgetter
 from typing import Any, Protocol, TypeAlias, cast
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from trickle.algebra.weights import WEIGHT
 from trickle.errors import InvalidData
 from trickle.postgres.rows import read_columns
 from trickle.postgres.tables import SourceColumn, SourceTable
 from trickle.sources.postgres.capture import Changes
+from trickle.sources.postgres.netting import net_texts
 from trickle.sources.postgres.pgoutput import UNCHANGED, Row
 
 KEPT = pa.schema([("new", pa.int64()), ("old", pa.int64()), ("column", pa.string())])
@@ -67,13 +67,9 @@ class WholeBook:
         self._rows, self._weights = [], []
 
     def changes(self, *, truncated: bool) -> Changes:
-        """All rows, as values."""
+        """The net of all rows, as values."""
         self.put_away()
-        found = pa.concat_tables(self._pieces)
-        try:
-            return Changes(values(self._table, found), truncated)
-        except InvalidData:
-            return Changes(values(self._table, _net(found)), truncated)
+        return Changes(values(self._table, net_texts(pa.concat_tables(self._pieces))), truncated)
 
     def replay(self, book: Book) -> None:
         """Tell it all to another book."""
@@ -203,14 +199,6 @@ def _text_array(found: Sequence[Any], column: SourceColumn, table: SourceTable) 
 def values(table: SourceTable, found: pa.Table) -> pa.Table:
     """Texts as values of the lake, weights as they are."""
     return read_columns(found, table.columns, table.shown).append_column(WEIGHT, found.column(WEIGHT))
-
-
-def _net(found: pa.Table) -> pa.Table:
-    """What remains of rows when those that came and went are left out."""
-    *names, _ = found.column_names
-    sums = found.group_by(names, use_threads=False).aggregate([(WEIGHT, "sum")])
-    net = sums.select([*names, f"{WEIGHT}_sum"]).rename_columns([*names, WEIGHT])
-    return net.filter(pc.not_equal(net.column(WEIGHT), 0))
 
 
 def _rows(piece: pa.Table) -> Iterator[tuple[Any, ...]]:

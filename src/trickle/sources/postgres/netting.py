@@ -23,16 +23,3 @@ def net_texts(rows: pa.Table) -> pa.Table:
     summed = rows.group_by(columns, use_threads=False).aggregate([(WEIGHT, "sum")])
     kept = summed.filter(pc.not_equal(summed.column(f"{WEIGHT}_sum"), 0))
     return kept.select(columns).append_column(WEIGHT, kept.column(f"{WEIGHT}_sum"))
-
-
-def last_by_key(rows: pa.Table, key: list[str]) -> pa.Table:
-    """The delta by key of rows in their order: what was there first goes, what is there last comes.
-
-    A key whose first change is a deletion was there before; one whose last change is an insertion is there afterwards.
-    """
-    numbered = rows.append_column("__trickle_place", pa.array(range(rows.num_rows), pa.int64()))
-    ends = numbered.group_by(key, use_threads=False).aggregate([("__trickle_place", "min"), ("__trickle_place", "max")])
-    first, last = rows.take(ends.column("__trickle_place_min")), rows.take(ends.column("__trickle_place_max"))
-    gone = first.filter(pc.less(first.column(WEIGHT), 0))
-    come = last.filter(pc.greater(last.column(WEIGHT), 0))
-    return pa.concat_tables([gone, come])
