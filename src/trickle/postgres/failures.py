@@ -108,7 +108,7 @@ def _without_state(error: psycopg.Error, detail: str, place: str) -> TrickleErro
 
 def _away(detail: str, place: str) -> SourceUnreachable:
     return SourceUnreachable(
-        f"the PostgreSQL server at {place} does not answer",
+        f"no connection to the PostgreSQL server at {place}",
         detail=detail,
         hint="check that the server runs and that the address, user and password are right, then try again",
     )

@@ -20,7 +20,7 @@ from trickle.postgres.connect import Connection, check_dsn, check_writable, conn
 from trickle.postgres.tables import SourceTable, describe, listing
 from trickle.replicas import shape
 from trickle.replicas.captures import capture_of, check_mode, options_of
-from trickle.replicas.loading import Progress, Source, lake_schema, load
+from trickle.replicas.loading import Progress, Source, lake_key, lake_schema, load
 from trickle.replicas.locks import one_at_a_time
 from trickle.replicas.switching import Switch, choose, tidy
 from trickle.tables.ddl import remove, taken
@@ -179,7 +179,6 @@ def _register(
     warehouse: Warehouse, database: Database, table: SourceTable, name: TableName, location: Location
 ) -> Replica:
     now = warehouse.clock.now()
-    names = dict(zip((c.name for c in table.columns), shape.lake_names(c.name for c in table.columns), strict=True))
     with warehouse.catalog.write() as tx:
         relation = relations.add(
             tx,
@@ -187,7 +186,7 @@ def _register(
             kind=Kind.REPLICA,
             uid=uuid.uuid4().hex,
             location=warehouse.relative(location),
-            key=[names[column] for column in table.key],
+            key=lake_key(table),
             now=now,
         )
         pins.add(tx, relation.id, now)

@@ -39,7 +39,7 @@ from trickle.replicas import shape
 from trickle.replicas.captures import TRIGGER, capture_of
 from trickle.replicas.giving_up import give_up
 from trickle.replicas.kept import with_kept
-from trickle.replicas.loading import Fence, Source, load, nullable
+from trickle.replicas.loading import Fence, Source, lake_key, load, nullable
 from trickle.replicas.locks import one_at_a_time
 from trickle.replicas.switching import Switch, fall_back, reconsider, tidy, watch_slot
 from trickle.settings import Settings
@@ -189,10 +189,10 @@ class _Ingest:
                 databases.update_replica(tx, replica.relation.id, schema_name=now.schema, table_name=now.name)
         return True
 
-    def _drifted(self, replica: Replica, why: str) -> None:
+    def _drifted(self, replica: Replica, drift: shape.Drift) -> None:
         """Columns changed under a replica: loaded anew, or left as it is until somebody decides."""
-        again = self.settings.on_source_ddl == "reinitialize" or why.startswith("partitions")
-        self._mark(replica, ReplicaStatus.LOADING if again else ReplicaStatus.BROKEN, why)
+        again = self.settings.on_source_ddl == "reinitialize" or not drift.in_columns
+        self._mark(replica, ReplicaStatus.LOADING if again else ReplicaStatus.BROKEN, drift.words)
 
     def _mark(self, replica: Replica, status: ReplicaStatus, why: str) -> None:
         now = self.warehouse.clock.now()
@@ -289,7 +289,7 @@ class _Ingest:
         bounds = pc.min_max(rows.column(WEIGHT)).as_py()
         if bounds["min"] == bounds["max"] == 1:
             return _inserted(snapshot, for_spark(rows.drop_columns([WEIGHT]), nullable(snapshot.schema)))
-        return merge_table(engine, snapshot, net(rows), [renamed[column] for column in table.key])
+        return merge_table(engine, snapshot, net(rows), lake_key(table))
 
     def _member(self, replica: Replica, made: Prepared | None, upto: str) -> PinnedMember:
         number = replica.pin.number + 1

@@ -24,7 +24,7 @@ from sqlalchemy.orm import Session
 
 from trickle import errors
 from trickle.apply.unit import PinnedMember, application_id, commit_unit
-from trickle.catalog import databases
+from trickle.catalog import databases, relations
 from trickle.catalog.records import Database, Replica, ReplicaStatus
 from trickle.engine import spark_errors
 from trickle.engine.arrow import for_spark
@@ -73,6 +73,13 @@ def lake_schema(table: SourceTable) -> StructType:
     )
 
 
+def lake_key(table: SourceTable) -> tuple[str, ...]:
+    """The key of a replica."""
+    own = [column.name for column in table.columns]
+    names = dict(zip(own, shape.lake_names(own), strict=True))
+    return tuple(names[column] for column in table.key)
+
+
 def nullable(schema: StructType) -> StructType:
     """The columns without what they promise: NULL where NOT NULL is declared is refused where rows are staged."""
     return StructType([StructField(field.name, field.dataType) for field in schema.fields])
@@ -107,6 +114,9 @@ def load(
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
         for source in sources:
+            key = lake_key(source.table)
+            if source.replica.relation.key != key:
+                relations.update(tx, source.replica.relation.id, now=now, key=key)
             databases.update_replica(
                 tx,
                 source.replica.relation.id,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from trickle.errors import UnsupportedTable
@@ -121,19 +121,27 @@ def _type_from_json(found: Mapping[str, Any]) -> PgType:
     return PgType(found["oid"], found["name"], found["typmod"], found["builtin"], element, found["delimiter"])
 
 
-def difference(known: SourceTable, now: SourceTable) -> str | None:
-    """In words, what changed in what the replica uses; None when it still fits."""
+@dataclass(frozen=True)
+class Drift:
+    """What changed in a source: a used column, or only which tables hold its rows."""
+
+    words: str
+    in_columns: bool
+
+
+def difference(known: SourceTable, now: SourceTable) -> Drift | None:
+    """What changed in what the replica uses; None when it still fits."""
     by_number = {column.attnum: column for column in now.columns}
     for column in known.columns:
         found = by_number.get(column.attnum)
         if found is None:
-            return f"column {column.name!r} was dropped"
+            return Drift(f"column {column.name!r} was dropped", in_columns=True)
         if found.name != column.name:
-            return f"column {column.name!r} was renamed to {found.name!r}"
+            return Drift(f"column {column.name!r} was renamed to {found.name!r}", in_columns=True)
         if (found.type_oid, found.typmod) != (column.type_oid, column.typmod):
-            return f"column {column.name!r} was {column.type_text} and is {found.type_text}"
+            return Drift(f"column {column.name!r} was {column.type_text} and is {found.type_text}", in_columns=True)
     if {part.oid for part in known.parts} != {part.oid for part in now.parts}:
-        return "partitions were attached, made or detached"
+        return Drift("partitions were attached, made or detached", in_columns=False)
     return None
 
 

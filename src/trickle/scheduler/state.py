@@ -131,7 +131,7 @@ def load_state(
             memory.keep(known)
         tables = {table.id: table for table in streams.schedulable(tx) if table.id in known.dag.streams}
         found = fuses.listing(tx)
-        pinned = {relation: pin.version for relation, pin in pins.of(tx).items()}
+        pinned = {relation: pin.version for relation, pin in pins.of(tx).items()} if known.pinned else {}
         running = {r.relation_id: r for r in history.running(tx) if not is_abandoned(warehouse, r)}
     board = TickBoard(warehouse, known)
     cut = _look(known, memory, tables.values(), pinned)
