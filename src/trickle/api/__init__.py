@@ -294,7 +294,7 @@ class Trickle(Gating, Scheduling, Sources):
         """What the next refresh would do, and why."""
         return explain.explain_refresh_mode(self.warehouse, names.table_name(name))
 
-    def explain_delta(self, name: str, format: str = "tree") -> list[str]:  # noqa: A002 - its public name; no builtin is called here
+    def explain_delta(self, name: str, format: str = "tree") -> list[str]:
         """The plan of a stream table's change, line by line: as ``tree``, as ``sql``, or Spark's own (``spark``)."""
         return explain.explain_delta(self.warehouse, names.table_name(name), format)
 

@@ -19,6 +19,7 @@ from trickle.lake.commit import commit
 from trickle.lake.compact import compact
 from trickle.lake.location import Location
 from trickle.lake.snapshot import latest_version, open_snapshot
+from trickle.lake.stages import ahead_of
 from trickle.lake.vacuum import vacuum
 from trickle.sources.lake import LakePosition
 from trickle.warehouse import Warehouse
@@ -151,6 +152,7 @@ def _pinned(tx: Session, relation: Relation) -> int | None:
 def _protected(tx: Session, relation: Relation) -> set[str]:
     """Stages, or beginnings of their names, of refreshes that are under way or whose intent stands."""
     found = {str(record.details["stage"]) for record in history.running(tx, relation.id) if "stage" in record.details}
+    found |= {ahead_of(stage) for stage in found}
     for intent in intents.pending(tx, [relation.id]):
         for member in intent.members:
             if member.relation_id == relation.id:

@@ -40,7 +40,7 @@ def table(
     version: Annotated[int | None, typer.Option("--version", min=0, help="Read the table as of this version.")] = None,
 ) -> None:
     """Print the rows of a table, view or stream table."""
-    from trickle.cli.shown import page_of  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
+    from trickle.cli.shown import page_of
 
     with session.connect() as t, working(t.warehouse.engine, f"reading {name}"):
         page = page_of(t.table(name, version=version), limit)
@@ -53,7 +53,7 @@ def describe(
     extended: Annotated[bool, typer.Option("--extended", "-x", help="Also what is known about the table.")] = False,
 ) -> None:
     """Show the columns of a table, view or stream table."""
-    from trickle.cli.relations import facts_of  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
+    from trickle.cli.relations import facts_of
 
     with session.connect() as t, working(t.warehouse.engine, f"describing {name}"):
         rows = t.describe(name)
@@ -74,7 +74,7 @@ def drop(
     if_exists: Annotated[bool, typer.Option("--if-exists", help="Do not fail when it is not there.")] = False,
 ) -> None:
     """Drop a table, view or stream table, whichever it is."""
-    from trickle.cli.relations import drop_any  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
+    from trickle.cli.relations import drop_any
 
     with session.connect() as t:
         show(session, drop_any(t, name, cascade=cascade, if_exists=if_exists))
