@@ -84,13 +84,17 @@ def refreshed(t: Trickle, name: str) -> Refreshed:
         action=result.action,
         code=details.get("code"),
         jobs=result.spark_jobs,
-        files_read=reads.files,
+        files_read=_sum(reads.files, details.get("files_looked_through", 0)),
         files_added=details.get("files_added", 0),
         files_rewritten=details.get("files_removed", 0),
-        rows_read=reads.rows,
+        rows_read=_sum(reads.rows, details.get("rows_looked_through", 0)),
         changed_rows=details.get("changed_rows"),
         rows_written=result.rows_inserted + result.rows_deleted,
     )
+
+
+def _sum(by_spark: int | None, by_driver: int) -> int | None:
+    return None if by_spark is None else by_spark + by_driver
 
 
 def rotated(turn: int) -> Sequence[str]:

@@ -1,13 +1,13 @@
 """The 22 queries of TPC-H as stream tables over the same lake tables, three for each query: FULL (every refresh
 overwrites the table with the query's result), DIFFERENTIAL (by changes) and AUTO. After each change set every one of
-them is refreshed. Of the orders that change, with all their lines, 70 % are new (copies under keys above the
-largest), 15 % are updated and 15 % deleted; these are a contiguous range of recent keys plus some random ones (one in
-20, at most 3). Partsupp changes by the same share, in the same refresh; with ``--dimensions`` also three random rows
-of customer, part and supplier each, for which the big tables have to be searched by other keys. Files and rows read
-are what Spark tells about its scans; files rewritten are those that the refresh took out of the table and out of its
-inner tables. Before each size of change, all modes refresh a change set of that size that is not counted, as plans are
-compiled then; which mode comes first alternates from query to query. Figures of several modes stand in the order
-FULL / DIFFERENTIAL / AUTO.
+them is refreshed. Of the orders that change, with all their lines, 70 % are new (copies under keys above the largest),
+15 % are updated and 15 % deleted; these are a contiguous range of recent keys plus some random ones (one in 20, at
+most 3). Partsupp changes by the same share, in the same refresh; with ``--dimensions`` also three random rows of
+customer, part and supplier each, for which the big tables have to be searched by other keys. Files and rows read are
+what Spark tells about its scans, and what the driver looked through; files rewritten are those that the refresh took
+out of the table and out of its inner tables. Before each size of change, all modes refresh a change set of that size
+that is not counted, as plans are compiled then; which mode comes first alternates from query to query. Figures of
+several modes stand in the order FULL / DIFFERENTIAL / AUTO.
 """
 
 from __future__ import annotations

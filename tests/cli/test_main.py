@@ -101,9 +101,10 @@ def test_json_is_wanted_only_where_it_is_an_option() -> None:
     assert not main._wants_json(["sql", "--", "--json"])
 
 
-def test_the_version_is_told_without_spark_sqlalchemy_or_sqlglot() -> None:
+@pytest.mark.parametrize("words", [["version"], ["--help"], ["refresh", "--help"], ["watermark", "--help"]])
+def test_version_and_help_are_told_without_spark_sqlalchemy_or_sqlglot(words: list[str]) -> None:
     code = (
-        "import sys; from trickle.cli.main import run; run(['version']); "
+        f"import sys; from trickle.cli.main import run; run({words!r}); "
         "print(sorted({'pyspark', 'sqlalchemy', 'sqlglot', 'pyarrow', 'prompt_toolkit'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)

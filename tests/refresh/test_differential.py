@@ -9,8 +9,9 @@ from pyspark.sql.functions import udf
 from pyspark.sql.types import IntegerType
 
 from trickle import Trickle
-from trickle.errors import UnsupportedQuery
-from trickle.testing import check
+from trickle.apply.steps import Step
+from trickle.errors import QueryError, UnsupportedQuery
+from trickle.testing import Fault, check, raise_at
 
 NESTED = "SELECT max(total) AS best FROM (SELECT c, sum(v) AS total FROM o GROUP BY c)"
 
@@ -33,6 +34,33 @@ def test_inner_tables_catch_up_after_full_refreshes(shop: Trickle) -> None:
     assert shop.refresh_stream_table("best").action == "DIFFERENTIAL"
     check(shop)
     assert [row.best for row in shop.table("best").collect()] == [7]
+
+
+@pytest.mark.parametrize("step", list(Step))
+def test_nothing_is_lost_where_a_refresh_ends_while_inner_tables_catch_up(shop: Trickle, step: Step) -> None:
+    shop.create_stream_table("best", NESTED, refresh_mode="DIFFERENTIAL")
+    shop.sql("INSERT INTO o VALUES (5, 'b', 10)")
+    shop.refresh_stream_table("best", force=True)
+    shop.sql("UPDATE o SET v = 0 WHERE c = 'a'")
+    with raise_at(step), pytest.raises(Fault):
+        shop.refresh_stream_table("best")
+    for change in ("INSERT INTO o VALUES (6, 'a', 30)", "DELETE FROM o WHERE id = 6"):
+        shop.sql(change)
+        assert shop.refresh_stream_table("best").action == "DIFFERENTIAL"
+        check(shop)
+
+
+def test_inner_tables_that_caught_up_stay_when_the_refresh_fails_after_it(shop: Trickle) -> None:
+    query = "SELECT max(total) AS best FROM (SELECT c, sum(100 % v) AS total FROM o GROUP BY c)"
+    shop.create_stream_table("best", query, refresh_mode="DIFFERENTIAL")
+    shop.sql("INSERT INTO o VALUES (5, 'b', 10)")
+    shop.refresh_stream_table("best", force=True)
+    shop.sql("INSERT INTO o VALUES (6, 'b', 0)")
+    with pytest.raises(QueryError):
+        shop.refresh_stream_table("best")
+    shop.sql("UPDATE o SET v = 9 WHERE v = 0")
+    assert shop.refresh_stream_table("best").action == "DIFFERENTIAL"
+    check(shop)
 
 
 def test_a_replaced_source_is_read_anew(shop: Trickle) -> None:

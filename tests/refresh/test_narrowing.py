@@ -12,6 +12,7 @@ from trickle import Trickle
 from trickle.delta.reach import given_by, narrowed
 from trickle.operators import Face, Filter, Join, JoinKind, Operator, Project, Scan, Step, col, equal, walk
 from trickle.operators.expressions import Output
+from trickle.refresh import narrowing
 from trickle.testing import check
 
 ROWS = 400
@@ -69,6 +70,20 @@ def test_files_without_the_keys_are_not_read(shop: Trickle) -> None:
     assert details["files_read"] == 1
 
 
+@pytest.mark.parametrize("page, files", [(0, 4), (20_000, 5)])
+def test_a_condition_that_would_skip_little_is_left_out(
+    shop: Trickle, monkeypatch: pytest.MonkeyPatch, page: int, files: int
+) -> None:
+    monkeypatch.setattr(narrowing, "PAGE_ROWS", page)
+    shop.create_stream_table("s", MATCHED, refresh_mode="DIFFERENTIAL")
+    rows = ", ".join(f"({key}, 1, DATE '2024-05-05')" for key in (50, 150, 250, 350))
+    shop.sql(f"INSERT INTO orders VALUES {rows}")
+    shop.refresh_stream_table("s")
+    check(shop)
+    # Four of five files have such keys: where a page is as large as a file, nearly all rows would be read anyway.
+    assert json.loads(shop.refresh_history("s")[0].details)["files_read"] == files
+
+
 def _scans(tree: Operator) -> list[Scan]:
     return [node for node in walk(tree) if isinstance(node, Scan)]
 
@@ -119,3 +134,14 @@ def test_dates_that_python_does_not_have_are_no_ranges(shop: Trickle) -> None:
     shop.sql("INSERT INTO days VALUES (DATE '+12024-01-01', 'far'), (DATE '2024-03-01', 'another')")
     assert shop.refresh_stream_table("s").action == "DIFFERENTIAL"
     check(shop)
+
+
+def test_days_that_python_does_not_have_hide_no_others(t: Trickle) -> None:
+    t.sql("CREATE TABLE a (id INT, day DATE); CREATE TABLE b (id INT, day DATE)")
+    t.sql("INSERT INTO b VALUES (9, DATE '2024-05-05')")
+    t.sql("INSERT INTO b VALUES (2, date_add(DATE '9999-12-31', 2))")
+    query = "SELECT a.id AS a, b.id AS b FROM a JOIN b ON a.day = b.day"
+    t.create_stream_table("s", query, refresh_mode="DIFFERENTIAL")
+    t.sql("INSERT INTO a VALUES (7, date_add(DATE '9999-12-31', 2)), (8, DATE '2024-05-05')")
+    assert t.refresh_stream_table("s").action == "DIFFERENTIAL"
+    assert sorted((row.a, row.b) for row in t.table("s").collect()) == [(7, 2), (8, 9)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trickle.engine import tuning
-from trickle.lake import few, merge, rewrite
+from trickle.lake import few, lookup, merge, rewrite
 from trickle.refresh import faces, narrowing
 
 
@@ -20,7 +20,9 @@ def take_all_for_big(patch: pytest.MonkeyPatch) -> None:
 def read_all_as_big(patch: pytest.MonkeyPatch) -> None:
     """Every table is read by Spark, and by ranges of keys."""
     patch.setattr(faces, "MOST_AT_HAND", -1)
+    patch.setattr(lookup, "MOST_READ", -1)
     patch.setattr(tuning, "LIGHT_ROWS", 0)
     patch.setattr(tuning, "ALONE_ROWS", 0)
     patch.setattr(narrowing, "BIG_ROWS", 0)
     patch.setattr(narrowing, "HOLD_ROWS", 0)
+    patch.setattr(narrowing, "PAGE_ROWS", 0)

@@ -12,9 +12,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from trickle.algebra.names import TableName
-from trickle.api import gating, scheduling
+from trickle.api import gating, scheduling, sources
 from trickle.api.gating import Gating
 from trickle.api.scheduling import Scheduling
+from trickle.api.sources import Sources
 from trickle.api.views import VIEWS
 from trickle.apply.unit import recover
 from trickle.catalog.records import Relation
@@ -49,6 +50,7 @@ SETTINGS_FILE = "trickle.toml"
 PROCEDURES = (
     *gating.PROCEDURES,
     *scheduling.PROCEDURES,
+    *sources.PROCEDURES,
     "alerts",
     "alter_stream_table",
     "attach_table",
@@ -132,7 +134,7 @@ def _catalog_file(root: Location, *, create: bool) -> str:
     return file_url(folder / CATALOG_FILE)
 
 
-class Trickle(Gating, Scheduling):
+class Trickle(Gating, Scheduling, Sources):
     """A warehouse with its stream tables."""
 
     def __init__(self, warehouse: Warehouse) -> None:
@@ -292,7 +294,7 @@ class Trickle(Gating, Scheduling):
         """What the next refresh would do, and why."""
         return explain.explain_refresh_mode(self.warehouse, names.table_name(name))
 
-    def explain_delta(self, name: str, format: str = "tree") -> list[str]:  # noqa: A002 - its public name; no builtin is called here
+    def explain_delta(self, name: str, format: str = "tree") -> list[str]:
         """The plan of a stream table's change, line by line: as ``tree``, as ``sql``, or Spark's own (``spark``)."""
         return explain.explain_delta(self.warehouse, names.table_name(name), format)
 

@@ -100,6 +100,6 @@ class Scheduling:
         """What a stream table, or each that nobody reads, is computed from."""
         return graph.dependency_tree(self.warehouse, None if name is None else names.table_name(name))
 
-    def explain_dag(self, format: str = "mermaid") -> str:  # noqa: A002 - its public name; no builtin is called here
+    def explain_dag(self, format: str = "mermaid") -> str:
         """The graph of all stream tables, as ``mermaid`` or ``dot``."""
         return graph.explain_dag(self.warehouse, format)

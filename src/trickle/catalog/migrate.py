@@ -14,9 +14,9 @@ from trickle.catalog.upsert import insert_into
 from trickle.errors import CatalogUnreachable, InternalError, NewerWarehouse
 
 # Revisions that this code knows, oldest first; a test holds them equal to the files in migrations/versions.
-REVISIONS = ("0001", "0002", "0003")
+REVISIONS = ("0001", "0002", "0003", "0004")
 HEAD = REVISIONS[-1]
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 VERSION_TABLE = "alembic_version"
 POSTGRES_SCHEMA = "trickle"
 
@@ -88,17 +88,16 @@ def lock(connection: Connection) -> None:
 
 def upgrade(connection: Connection) -> None:
     """Run the migrations inside the connection's transaction and note who did it."""
-    import alembic.command  # noqa: PLC0415 - half a second, which only a catalog of another version needs
-    import alembic.config  # noqa: PLC0415 - half a second, which only a catalog of another version needs
+    from alembic import command, config  # noqa: PLC0415 - a third of a second, for catalogs of other versions only
 
-    config = alembic.config.Config()
-    config.set_main_option("script_location", "trickle.catalog:migrations")
-    config.set_main_option("path_separator", "os")
-    config.attributes["connection"] = connection
+    setup = config.Config()
+    setup.set_main_option("script_location", "trickle.catalog:migrations")
+    setup.set_main_option("path_separator", "os")
+    setup.attributes["connection"] = connection
     with _one_migration:
         if connection.dialect.name == "postgresql":
             _enter_schema(connection)
-        alembic.command.upgrade(config, HEAD)
+        command.upgrade(setup, HEAD)
     if connection.dialect.name == "sqlite" and connection.exec_driver_sql("PRAGMA foreign_key_check").first():
         raise InternalError("the migration would leave rows that point nowhere")
     _note_migration(connection)

@@ -44,7 +44,7 @@ class FreeText(TypeDecorator[str]):
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002 - the hook of SQLAlchemy has it
+    def process_bind_param(self, value: str | None, _dialect: Dialect) -> str | None:
         return None if value is None else _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value)
 
 

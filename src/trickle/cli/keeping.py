@@ -58,7 +58,7 @@ def _display() -> Iterator[Callable[[Progress], None]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
-    from rich.console import Console  # noqa: PLC0415 - not needed where there is no terminal
+    from rich.console import Console
 
     with Console(stderr=True).status("starting") as status:
         yield lambda progress: status.update(line(progress))

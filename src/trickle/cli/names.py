@@ -32,7 +32,7 @@ def _matching(ctx: typer.Context, incomplete: str, *, streams_only: bool) -> lis
 
 
 def _catalog_url(ctx: typer.Context) -> str:
-    from trickle.catalog.urls import file_url  # noqa: PLC0415  (only when the key is pressed)
+    from trickle.catalog.urls import file_url
 
     warehouse = _given(ctx, "warehouse") or DEFAULT_WAREHOUSE
     return _given(ctx, "catalog") or file_url(Path(warehouse).expanduser().absolute() / CATALOG_FILE)
@@ -48,9 +48,9 @@ def _given(ctx: typer.Context, option: str) -> str | None:
 
 
 def _names(url: str, *, streams_only: bool) -> list[str]:
-    from trickle.catalog import relations  # noqa: PLC0415  (only when the key is pressed)
-    from trickle.catalog.records import Kind  # noqa: PLC0415
-    from trickle.catalog.store import Catalog  # noqa: PLC0415
+    from trickle.catalog import relations
+    from trickle.catalog.records import Kind
+    from trickle.catalog.store import Catalog
 
     catalog = Catalog.open(url, create=False)
     try:

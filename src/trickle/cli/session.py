@@ -35,7 +35,7 @@ class Session:
     @contextmanager
     def connect(self, *, create: bool = False) -> Iterator[Trickle]:
         """The warehouse, for the time of the block."""
-        from trickle.api import connect  # noqa: PLC0415 - two seconds: only for commands that need it
+        from trickle.api import connect
 
         with connect(self.warehouse, catalog=self.catalog, spark=self.spark, create=create) as opened:
             yield opened

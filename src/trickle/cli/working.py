@@ -17,9 +17,9 @@ def working(engine: Engine, text: str) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    from rich.console import Console  # noqa: PLC0415  (not needed where there is no terminal)
-    from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TimeElapsedColumn  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
+    from rich.console import Console
+    from rich.progress import Progress, ProgressColumn, SpinnerColumn, Task, TimeElapsedColumn
+    from rich.text import Text
 
     class Doing(ProgressColumn):
         def render(self, task: Task) -> Text:

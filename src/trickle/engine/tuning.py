@@ -37,6 +37,8 @@ _ALONE: Mapping[str, str] = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     # What Spark thinks is too large for one task it would shuffle, into one partition, for nothing.
     "spark.sql.maxSinglePartitionBytes": str(1 << 62),
+    # It takes the product for the size of a join: after five of them, more than any number.
+    "spark.sql.sources.fileCompressionFactor": "1.0E-9",
     # These move a semi join below the mark that its input has one partition, where it would shuffle its input.
     "spark.sql.optimizer.excludedRules": (
         f"{_RULES}.PushDownLeftSemiAntiJoin,{_RULES}.PushLeftSemiLeftAntiThroughJoin"
@@ -59,7 +61,7 @@ _HEAVIEST_FIRST: tuple[Load, ...] = ("any", "change", "small", "alone", "light")
 
 LIGHT_ROWS = 50_000
 """Rows up to which reading is light."""
-ALONE_ROWS = 1_000_000
+ALONE_ROWS = 1_500_000
 """Rows up to which one task reads them in less time than several take to begin."""
 
 

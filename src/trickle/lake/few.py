@@ -6,7 +6,8 @@ Parquet file that comes out of it. So rows that fit on the driver are collected 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
@@ -72,10 +73,14 @@ def is_simple(kind: DataType) -> bool:
 
 def are_few(files: Sequence[DataFile], schema: StructType, most: int = MOST_ROWS) -> bool:
     """Whether files are read on the driver: small, and all of their contents in them."""
+    return are_plain(files, schema, most) and sum(file.size for file in files) <= MOST_BYTES
+
+
+def are_plain(files: Sequence[DataFile], schema: StructType, most: int) -> bool:
+    """Whether all that is wanted is in the files, in types that the driver reads as Spark does, and not more rows."""
     return (
         all(is_simple(field.dataType) for field in schema.fields)
         and not any(file.partition or file.deletion_vector is not None or is_absolute(file.path) for file in files)
-        and sum(file.size for file in files) <= MOST_BYTES
         and sum(most if file.rows is None else file.rows for file in files) <= most
     )
 
@@ -85,16 +90,34 @@ def read_few(location: Location, path: str, schema: StructType, beside: Sequence
 
     Columns ``beside`` the schema have to be there.
     """
+    with opened(location, path) as file:
+        return read_columns(file, schema, beside)
+
+
+@contextmanager
+def opened(location: Location, path: str) -> Iterator[pq.ParquetFile]:
+    """A file of a table, by the path that the log has."""
     filesystem, root = location.filesystem()
     place = unquote(path)
     with filesystem.open_input_file(f"{root}/{place}" if root else place) as source, pq.ParquetFile(source) as file:
-        there = {name.lower(): name for name in file.schema_arrow.names}
-        wanted = [there[field.name.lower()] for field in schema.fields if field.name.lower() in there]
-        table = file.read(columns=[*wanted, *(field.name for field in beside)])
+        yield file
+
+
+def read_columns(file: pq.ParquetFile, schema: StructType, beside: Sequence[StructField] = ()) -> pa.Table:
+    """The same as ``read_few`` for a file that is open."""
+    there = {name.lower(): name for name in file.schema_arrow.names}
+    wanted = [there[field.name.lower()] for field in schema.fields if field.name.lower() in there]
+    table = file.read(columns=[*wanted, *(field.name for field in beside)])
     for missing in (field for field in schema.fields if field.name.lower() not in there):
-        table = table.append_column(missing.name, pa.nulls(table.num_rows))
+        table = table.append_column(missing.name, pa.nulls(file.metadata.num_rows))
     fields = [StructField(field.name, field.dataType) for field in schema.fields]
     return for_spark(table, StructType([*fields, *beside]))
+
+
+def with_places(schema: StructType) -> StructType:
+    """The columns of rows that say where they lie."""
+    fields = [StructField(field.name, field.dataType) for field in schema.fields]
+    return StructType([*fields, StructField(FILE, StringType()), StructField(ROW, LongType())])
 
 
 def rows_at_hand(
@@ -110,9 +133,8 @@ def rows_at_hand(
             table = table.append_column(FILE, pa.array([file.path] * table.num_rows, pa.string()))
             table = table.append_column(ROW, pa.array(range(table.num_rows), pa.int64()))
         parts.append(table)
-    places = [StructField(FILE, StringType()), StructField(ROW, LongType())] if located else []
-    plain = [StructField(field.name, field.dataType) for field in schema.fields]
-    return pa.concat_tables(parts), StructType([*plain, *places])
+    plain = StructType([StructField(field.name, field.dataType) for field in schema.fields])
+    return pa.concat_tables(parts), with_places(schema) if located else plain
 
 
 def write_few(location: Location, folder: str, tables: Sequence[pa.Table]) -> None:

@@ -23,6 +23,15 @@ def new_stage_id() -> str:
     return own if prefix is None else f"{prefix}-{own[:12]}"
 
 
+def ahead_of(prefix: str) -> str:
+    """The prefix of stages that a refresh commits before all others: whoever gives up the others does not find these.
+
+    >>> ahead_of("0a1b")
+    'ahead-0a1b'
+    """
+    return f"ahead-{prefix}"
+
+
 @contextmanager
 def stages_named(prefix: str) -> Iterator[None]:
     """Let every stage made inside the block begin with ``prefix``."""

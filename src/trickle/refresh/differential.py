@@ -20,6 +20,7 @@ from trickle.lake.snapshot import Snapshot
 from trickle.lake.staged import next_snapshot, staged_change, staged_locally
 from trickle.operators import Operator
 from trickle.refresh.faces import Faces, Table, change_columns
+from trickle.refresh.texts import Known
 
 
 @dataclass
@@ -67,7 +68,7 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
     empty: list[str] = []
     for step in plan.steps:
         tree = prune(step.tree, (), empty)
-        held = None if is_nothing(tree) else faces.hold_step(tree)
+        held = None if is_nothing(tree) else faces.hold_step(tree, Known(step.tree).then(empty))
         if held is None or not held.rows:
             empty.append(step.name)
         else:
@@ -75,7 +76,7 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
     result = prune(plan.result, (), empty)
     if is_nothing(result):
         return None
-    rows, load = faces.planned(result)
+    rows, load = faces.planned(result, Known(plan.result).then(empty))
     few = faces.few(load)
     if plan.located:
         return replace_rows(faces.engine, snapshot, _located(rows, snapshot), few=few)

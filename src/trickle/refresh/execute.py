@@ -19,7 +19,7 @@ from trickle.gates.verdict import Verdict, together
 from trickle.history.failures import RolledBack, close_abandoned, owner, record_failure, under_way
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.stage import discard_stages
-from trickle.lake.stages import stages_named
+from trickle.lake.stages import ahead_of, stages_named
 from trickle.refresh import circular
 from trickle.refresh.board import Board
 from trickle.refresh.compiled import Compiled
@@ -41,6 +41,7 @@ from trickle.refresh.members import (
 from trickle.refresh.outcome import Done, RefreshResult, Work, commits_of, milliseconds, result_of, unit_member
 from trickle.refresh.plan import Choice, Facts, choose
 from trickle.refresh.state import State
+from trickle.replicas.ingest import ingest_for
 from trickle.sources.lake import LakePosition
 from trickle.warehouse import Warehouse
 
@@ -83,6 +84,9 @@ def refresh(
     When a gate holds one back, none is computed or committed: Gated for somebody who asked, results of action SKIP for
     the scheduler (``tick``).
     """
+    if tick is None and initiated_by is Initiator.MANUAL:
+        # Whoever asks for a refresh wants to see what is in the source now; a tick has ingested already.
+        ingest_for(warehouse, names := list(names))
     board = Board(warehouse) if tick is None else tick.board
     run = _Run(warehouse, initiated_by, force, warehouse.clock.now(), uuid.uuid4().hex, tick, board)
     given = list(dict.fromkeys(names))
@@ -410,7 +414,7 @@ def _by_changes(run: _Run, work: Work, task: Task) -> tuple[Work, Made]:
             task, Action.REINITIALIZE
         )
     if dict(state.frontier) != dict(work.stream.frontier) and task.compiled.inner:
-        work = _caught_up(run, work, catch_up(task, state))
+        work = _caught_up(run, work, task, state)
         task = replace(task, member=work.member)
         state = State.of(work.stream)
         assert state is not None
@@ -439,9 +443,35 @@ def _rebuilt(run: _Run, work: Work, code: str, words: str) -> Work:
     return replace(work, choice=Choice(Action.REINITIALIZE, reason, work.choice.moves, code))
 
 
-def _caught_up(run: _Run, work: Work, made: Made) -> Work:
-    """Commit the inner tables alone: they stood where the last refresh by changes left them."""
-    stream = work.stream
+def _caught_up(run: _Run, work: Work, task: Task, state: State) -> Work:
+    """Bring the inner tables up and commit them alone: they stood where the last refresh by changes left them.
+
+    Their files are not the rest of the refresh's: it may fail or be held back, and these stay.
+    """
+    stream, ahead = work.stream, ahead_of(run.stage)
+    try:
+        with stages_named(ahead):
+            made = catch_up(task, state)
+        _commit_inner(run, stream, made)
+    except BaseException:
+        if not _has_begun(run.warehouse, stream):
+            discard_stages(run.warehouse.location_of(stream.relation), ahead)
+        raise
+    with run.warehouse.catalog.read() as tx:
+        return replace(work, member=replace(work.member, stream=streams.by_id(tx, stream.relation.id)))
+
+
+def _has_begun(warehouse: Warehouse, stream: StreamTable) -> bool:
+    """Whether a unit of a stream table was decided since it was loaded, or may have been."""
+    try:
+        with warehouse.catalog.read() as tx:
+            moved = streams.by_id(tx, stream.relation.id).refresh_number != stream.refresh_number
+            return moved or bool(intents.pending(tx, [stream.relation.id]))
+    except CatalogUnreachable:
+        return True
+
+
+def _commit_inner(run: _Run, stream: StreamTable, made: Made) -> None:
     result = MemberResult(
         version=made.snapshot.version if stream.version is None else stream.version,
         frontier=stream.frontier,
@@ -460,8 +490,6 @@ def _caught_up(run: _Run, work: Work, made: Made) -> Work:
         [UnitMember(stream.relation.id, number, commits_of(stream, made, number), None, result)],
         fence=run.fence,
     )
-    with run.warehouse.catalog.read() as tx:
-        return replace(work, member=replace(work.member, stream=streams.by_id(tx, stream.relation.id)))
 
 
 def _give_up(run: _Run, begun: Mapping[int, Member], error: BaseException) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -19,13 +19,15 @@ from trickle.engine import Engine, spark_errors
 from trickle.engine.tuning import Load, is_light, load_of
 from trickle.lake.datafile import DataFile
 from trickle.lake.few import Few, rows_at_hand
+from trickle.lake.lookup import Lookups, Wanted, can_look_up
 from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot
 from trickle.operators import Face, Filter, Operator, Project, Scan, Step, Values, walk
 from trickle.refresh.held import Held
-from trickle.refresh.narrowing import Narrowing, all_values, without_empty
+from trickle.refresh.narrowing import Narrowing, all_values, empty_steps, files_with, without_empty
+from trickle.refresh.ranges import is_ranged, ranges_of
 from trickle.refresh.recursion import MAX_DEPTH, resolved
-from trickle.refresh.texts import Texts
+from trickle.refresh.texts import Known, Texts
 from trickle.sql.clock import with_moments
 
 __all__ = ["Faces", "Held", "Table", "change_columns"]
@@ -63,6 +65,7 @@ class Faces:
     max_depth: int = MAX_DEPTH
     """Rounds after which a recursion is taken for endless."""
     files_read: int = 0
+    lookups: Lookups = field(default_factory=Lookups)
     _cached: ExitStack = field(default_factory=ExitStack)
     _views: dict[tuple[str, tuple[str, ...], bool, int], tuple[Held | Snapshot, str]] = field(default_factory=dict)
 
@@ -70,20 +73,47 @@ class Faces:
         """A tree as a DataFrame. Recursions in it are computed at once."""
         return self.planned(tree)[0]
 
-    def planned(self, tree: Operator) -> tuple[DataFrame, Load]:
-        """A tree as a DataFrame, and how much it is to read."""
+    def planned(self, tree: Operator, known: Known | None = None) -> tuple[DataFrame, Load]:
+        """A tree as a DataFrame, and how much it is to read; ``known`` is what it will come again as."""
         final = resolved(self, with_moments(tree, self.moments), self.max_depth)
-        final = self._narrowed(final) if self.is_small else final
-        return self._run(final, again=final is tree)
+        known = None if final is not tree else known or Known(tree)
+        if not self.is_small:
+            return self._run(final, known)
+        narrowing = Narrowing(self._snapshot, self._keys, self._look_up, self._computed, dict(self.steps))
+        with self._stepping(narrowing.steps):
+            less = narrowing.tree(final)
+            empty = empty_steps(less, self.steps)
+            less = without_empty(less, empty)
+            return self._run(less, None if narrowing.done is None else known and known.then(narrowing.done, empty))
 
-    def _narrowed(self, tree: Operator) -> Operator:
-        def held(part: Operator) -> Held:
-            return self.hold(*self._run(part))
+    @contextmanager
+    def _stepping(self, steps: dict[str, Held]) -> Iterator[None]:
+        """Steps that are there for one tree."""
+        before, self.steps = self.steps, steps
+        try:
+            yield
+        finally:
+            self.steps = before
 
-        less = Narrowing(self._snapshot, self._keys, held, self.steps).tree(tree)
-        return without_empty(less, self.steps)
+    def _computed(self, part: Operator) -> Held:
+        return self.hold(*self._run(part, None))
 
-    def _run(self, tree: Operator, *, again: bool = False) -> tuple[DataFrame, Load]:
+    def _look_up(self, leaf: Scan, key: StructField, keys: pa.ChunkedArray, nulls: bool) -> Held | None:
+        """The rows of a table that have some keys, where they can be looked up here."""
+        wanted = Wanted.of(keys, key, nulls=nulls)
+        if wanted is None:
+            return None
+        snapshot, files = self._snapshot(leaf), self._files(leaf)
+        ranges = ranges_of(pa.chunked_array([wanted.values])) if is_ranged(key.dataType) else []
+        # No ranges say nothing: there are values that Python does not have.
+        files = files_with(files, key, ranges, nulls=nulls) if ranges else files
+        schema = pick(snapshot.schema, [own for own, _ in leaf.fields])
+        if not can_look_up(files, schema):
+            return None
+        found = self.lookups.find(snapshot.location, files, schema, key, wanted, located=leaf.located)
+        return None if found is None else Held(None, found[0].num_rows, *found)
+
+    def _run(self, tree: Operator, known: Known | None) -> tuple[DataFrame, Load]:
         leaves: dict[str, list[Scan | Step]] = {}
         for node in walk(tree):
             if isinstance(node, Scan | Step):
@@ -92,7 +122,7 @@ class Faces:
         # What only picks from rows at hand takes no task at all.
         alone = load in ("alone", "light") and not all(map(_is_at_hand, walk(tree)))
         views = {key: self._view(found, alone) for key, found in leaves.items()}
-        return self.engine.sql(_texts.text(tree, _leaf_key, views, again=again, alone=alone)), load
+        return self.engine.sql(_texts.text(tree, _leaf_key, views, known=known, alone=alone)), load
 
     def _view(self, leaves: Sequence[Scan | Step], alone: bool) -> str:
         """The name under which Spark knows a leaf, with the columns that are wanted of it; ``alone`` for one task."""
@@ -140,18 +170,15 @@ class Faces:
             if self.is_small:
                 with self.engine.tuned(load):
                     table = frame.limit(MOST_HELD + 1).toArrow()
-                if not table.num_rows:
-                    # Nobody reads it: what depends on nothing is left out.
-                    return Held(frame, 0, table)
                 if table.num_rows <= MOST_HELD:
-                    return Held(self.engine.from_arrow(table, frame.schema), table.num_rows, table)
+                    return Held(None, table.num_rows, table, frame.schema)
             kept = frame.persist()
             self._cached.callback(kept.unpersist)
             return Held(kept, kept.count())
 
-    def hold_step(self, tree: Operator) -> Held:
+    def hold_step(self, tree: Operator, known: Known | None = None) -> Held:
         """The rows of a step. What only picks from changes at hand costs nothing to repeat, and no job to look at."""
-        frame, load = self.planned(tree)
+        frame, load = self.planned(tree, known)
         if self.is_small and all(map(_is_at_hand, walk(tree))):
             if not any(isinstance(node, Filter) for node in walk(tree)):
                 return Held(frame, 1, tree=tree)
@@ -170,7 +197,7 @@ class Faces:
             else:
                 fields = [StructField(f.name, f.dataType) for f in pick(source.new.schema, columns).fields]
                 shape = StructType([*fields, StructField(WEIGHT, LongType())])
-                self.changes[table] = Held(self.engine.from_arrow(rows, shape), rows.num_rows, rows)
+                self.changes[table] = Held(None, rows.num_rows, rows, shape)
         return self.changes[table]
 
     def close(self) -> None:
@@ -179,9 +206,9 @@ class Faces:
 
     def _frame(self, first: Scan | Step, columns: Sequence[str]) -> DataFrame:
         if isinstance(first, Step):
-            return self.steps[first.name].frame
+            return self.steps[first.name].read(self.engine, columns)
         if first.face is Face.CHANGE:
-            return self.changes[first.table].frame
+            return self.changes[first.table].read(self.engine, [*columns, WEIGHT])
         snapshot, files = self._snapshot(first), self._files(first)
         self.files_read += len(files)
         shape = pick(snapshot.schema, columns)

@@ -45,7 +45,7 @@ from trickle.sql.recursive import is_recursive
 from trickle.tables.reading import Reading
 from trickle.warehouse import Warehouse
 
-SMALL_CHANGE = 20_000
+SMALL_CHANGE = 100_000
 """Changed rows up to which what is computed from them is held on the driver."""
 
 
@@ -188,7 +188,12 @@ def _kept(task: Task, state: State, stages: Sequence[Stage]) -> Made:
     }
     added = state.added + 1 if task.compiled.is_floating else 0
     after = State(task.compiled.signature, versions, positions(task.frontier), task.moment.isoformat(), added)
-    details = {"changes_read": kept.rows_read, "files_read": faces.files_read}
+    details = {
+        "changes_read": kept.rows_read,
+        "files_read": faces.files_read + faces.lookups.files,
+        "files_looked_through": faces.lookups.files,
+        "rows_looked_through": faces.lookups.rows,
+    }
     if task.compiled.unrestricted:
         details["read_whole"] = list(task.compiled.unrestricted)
     return Made(snapshot, prepared, after.to_json(), details)

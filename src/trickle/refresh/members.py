@@ -127,7 +127,7 @@ def take_cut(
                 continue
             known = _frontier(member, source)
             now = (given or {}).get(source.id) or current(
-                source, warehouse.location_of(source), member.streams_read.get(source.id), known
+                source, warehouse.location_of(source), member.reading.pins.get(source.id), known
             )
             cut[source.id] = capped(now, known, source.id, caps or {})
     return cut

@@ -1,28 +1,31 @@
 """Reading less of big tables: a join's keys are looked at before its tables are.
 
-The keys on the small side of a join are put into a few ranges, and of the tables on the other side only those ranges
-are read: whole files are left out by their statistics, and what Parquet can skip inside of them by a condition that
-says the same. Where the keys are not at hand, because the small side reads tables itself, it is computed and held
-first: that costs a job and saves reading a table.
+The rows of the tables on the other side that have these keys are looked up on the driver (``lake/lookup.py``), and
+stand in the plan in place of the table: the next join finds its keys in them.
 
-Rows in no order of the key are everywhere in the table: then nothing is gained, and nothing is added to the plan.
+A table that is too large for that is read by Spark. The keys are put into a few ranges, and only those are read: whole
+files are left out by their statistics, and what Parquet can skip inside of them by a condition that says the same. Rows
+in no order of the key are everywhere in the table: then nothing is gained, and nothing is added to the plan. Where the
+keys are not at hand, because the small side reads tables itself, it is computed and held first: that costs a job and
+saves reading a table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import count
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql.types import DateType, DecimalType, StructField
 
+from trickle.algebra.weights import FILE, ROW
 from trickle.delta.optimize.join_order import is_small
 from trickle.delta.optimize.prune import prune
 from trickle.delta.reach import equalities, given_by, narrowed
 from trickle.lake.datafile import DataFile
 from trickle.lake.scan import pick
-from trickle.lake.skipping import overlapping, span
+from trickle.lake.skipping import span
 from trickle.lake.snapshot import Snapshot
 from trickle.operators import Filter, Join, JoinKind, Operator, Scan, Step, walk
 from trickle.refresh.held import Held
@@ -33,14 +36,14 @@ BIG_ROWS = 200_000
 HOLD_ROWS = 2_000_000
 """Rows of a table from which on it is worth a job."""
 _MOST_COVERED = 0.5
-_PAGE_ROWS = 20_000
+PAGE_ROWS = 20_000
 """Rows of a page of a Parquet file as Spark writes it: of a range at least one page is read."""
-
-_numbers = count(1)
 
 Keys = Callable[[Scan | Step, str], pa.ChunkedArray | None]
 """The values of a column of a change or step that is on the driver."""
 SnapshotOf = Callable[[Scan], Snapshot]
+LookUp = Callable[[Scan, StructField, pa.ChunkedArray, bool], Held | None]
+"""The rows of a table that have some values in a column, or NULL where that counts; None when that is too much."""
 
 
 @dataclass
@@ -49,8 +52,11 @@ class Narrowing:
 
     snapshot_of: SnapshotOf
     keys_of: Keys
+    look_up: LookUp
     hold: Callable[[Operator], Held]
     steps: dict[str, Held]
+    done: list[str] | None = field(default_factory=list)
+    """What was done, from the first join to the last. It tells the narrowed tree; None when other keys would too."""
 
     def tree(self, tree: Operator) -> Operator:
         """The tree with less to read; what is held on the way becomes a step."""
@@ -90,25 +96,46 @@ class Narrowing:
         return bool(found)
 
     def _held(self, giver: Operator) -> Step:
-        name = f"held_{next(_numbers)}"
-        self.steps[name] = self.hold(giver)
-        return Step(name, tuple((column, column) for column in giver.columns))
+        return self._step("held", self.hold(giver), tuple((column, column) for column in giver.columns))
+
+    def _step(self, kind: str, held: Held, fields: tuple[tuple[str, str], ...]) -> Step:
+        """Rows at hand as a step. Its name is the same whenever the same is done to a tree."""
+        name = f"{kind}_{1 + sum(one.startswith(kind) for one in self.steps)}"
+        self.steps[name] = held
+        self._note(name)
+        return Step(name, fields)
+
+    def _note(self, what: str) -> None:
+        if self.done is not None:
+            self.done.append(what)
 
     def _narrowed(self, giver: Operator, mine: str, taker: Operator, theirs: str, null_safe: bool) -> Operator:
         """The taker, of which only those rows are read whose column can equal the giver's."""
         keys = all_values(self.keys_of(leaf, column) for leaf, column in given_by(giver, mine) or ())
         if keys is None:
+            self._note("unknown")
             return taker
         ranges: list[Range] | None = None
 
         def narrow(scan: Scan, column: str) -> Operator:
             nonlocal ranges
-            field = self._field(scan, column)
-            if field is None or not _same(keys.type, field):
+            nulls = null_safe and bool(keys.null_count)
+            found = self.look_up(scan, pick(self.snapshot_of(scan).schema, [column])[0], keys, nulls)
+            if found is not None:
+                places = ((FILE, FILE), (ROW, ROW)) if scan.located else ()
+                return self._step("found", found, (*scan.fields, *places))
+            key = self._field(scan, column)
+            if key is None or not _same(keys.type, key):
+                self._note("whole")
                 return scan
             if ranges is None:
                 ranges = ranges_of(keys)
-            return _read(scan, field, ranges, self.snapshot_of(scan), nulls=null_safe and bool(keys.null_count))
+            read = _read(scan, key, ranges, self.snapshot_of(scan), nulls=nulls)
+            if read is scan:
+                self._note("whole")
+            else:
+                self.done = None
+            return read
 
         return narrowed(taker, theirs, narrow)
 
@@ -152,13 +179,31 @@ def _read(scan: Scan, field: StructField, ranges: list[Range], snapshot: Snapsho
     whole = span(files, field)
     if whole is None or covered(ranges, whole) > _MOST_COVERED:
         return scan
-    wanted = {file.path for one in ranges for file in overlapping(files, {field.name: one}, snapshot.schema)}
-    if nulls:
-        wanted |= {file.path for file in files if file.nulls.get(field.name) != 0}
-    read = [file for file in files if file.path in wanted]
+    read = files_with(files, field, ranges, nulls=nulls)
     chosen, rows = tuple(file.path for file in read), sum(_rows_within(file, field, ranges) for file in read)
+    # A condition that skips little costs more than it saves: with other values each time, it is compiled each time.
+    if rows > _MOST_COVERED * sum(file.rows or 0 for file in files):
+        return scan
     name = next(given for own, given in scan.fields if own == field.name or own.lower() == field.name.lower())
-    return Filter(replace(scan, files=chosen, rows=rows), within(name, ranges, field.dataType, nulls=nulls))
+    least = rows if scan.rows is None else min(rows, scan.rows)
+    return Filter(replace(scan, files=chosen, rows=least), within(name, ranges, field.dataType, nulls=nulls))
+
+
+def files_with(files: Sequence[DataFile], key: StructField, ranges: Sequence[Range], *, nulls: bool) -> list[DataFile]:
+    """The files that may have values of the ranges in a column, or NULL where that counts."""
+    highs = [high for _, high in ranges]
+
+    def may_have(file: DataFile) -> bool:
+        if nulls and file.nulls.get(key.name) != 0:
+            return True
+        within = span([file], key)
+        if within is None:
+            return file.rows is None or file.rows != file.nulls.get(key.name, 0)
+        # Ranges are in order and apart: the first one that ends after the file begins decides.
+        place = bisect_left(highs, within[0])
+        return place < len(ranges) and bool(ranges[place][0] <= within[1])
+
+    return [file for file in files if may_have(file)]
 
 
 def _rows_within(file: DataFile, field: StructField, ranges: Sequence[Range]) -> int:
@@ -167,12 +212,16 @@ def _rows_within(file: DataFile, field: StructField, ranges: Sequence[Range]) ->
     if whole is None:
         return rows
     reached = sum(bool(low <= whole[1] and high >= whole[0]) for low, high in ranges)
-    return min(rows, int(rows * covered(ranges, whole)) + reached * _PAGE_ROWS)
+    return min(rows, int(rows * covered(ranges, whole)) + reached * PAGE_ROWS)
 
 
-def without_empty(tree: Operator, steps: Mapping[str, Held]) -> Operator:
-    """The tree without what depends on steps that turned out to be empty, or on tables of which nothing is wanted."""
+def empty_steps(tree: Operator, steps: Mapping[str, Held]) -> list[str]:
+    """The steps of a tree that turned out to be empty."""
     used = {node.name for node in walk(tree) if isinstance(node, Step)}
-    empty = [name for name in used if name in steps and not steps[name].rows]
+    return sorted(name for name in used if name in steps and not steps[name].rows)
+
+
+def without_empty(tree: Operator, empty: Collection[str]) -> Operator:
+    """The tree without what depends on empty steps, or on tables of which nothing is wanted."""
     unread = any(isinstance(node, Scan) and node.files == () for node in walk(tree))
     return prune(tree, (), empty) if empty or unread else tree

@@ -12,7 +12,7 @@ from functools import cached_property
 
 from sqlalchemy.orm import Session
 
-from trickle.catalog import groups, scheduling, source_gates, streams, watermarks
+from trickle.catalog import groups, pins, scheduling, source_gates, streams, watermarks
 from trickle.catalog.records import Kind, Relation, SourceGate, WatermarkGroupRecord
 from trickle.dag.dag import Dag, build
 from trickle.dag.streams import Group, Stream
@@ -40,6 +40,8 @@ class Definitions:
     places: Mapping[int, Location]
     """Where the base tables lie that stream tables read."""
     schedules: Mapping[int, Effective]
+    pinned: frozenset[int] = frozenset()
+    """Tables that are no stream tables and stand at a pin; one gets its pin together with a definition."""
 
     @cached_property
     def base(self) -> tuple[Relation, ...]:
@@ -85,6 +87,7 @@ def load_definitions(warehouse: Warehouse, tx: Session, number: int, before: Def
             tiered=settings.tiered_scheduling,
             names={t.id: str(t.name) for t in tables.values()},
         ),
+        pinned=frozenset(pins.of(tx)),
     )
 
 

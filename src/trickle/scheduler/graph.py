@@ -115,7 +115,7 @@ def dependency_tree(warehouse: Warehouse, name: TableName | None = None) -> list
     return rows
 
 
-def explain_dag(warehouse: Warehouse, format: str = "mermaid") -> str:  # noqa: A002 - as its public name
+def explain_dag(warehouse: Warehouse, format: str = "mermaid") -> str:
     """The whole graph as text for Mermaid or Graphviz (``dot``)."""
     known = definitions(warehouse)
     named = {relation.id: str(relation.name) for relation in known.lineage.tables.values()}

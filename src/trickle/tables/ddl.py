@@ -238,6 +238,8 @@ def drop_relation(warehouse: Warehouse, statement: Drop) -> Done:
         if relation is None and statement.if_exists:
             return Done(f"{statement.kind} {statement.name} does not exist")
         relation = relation or relations.get(tx, statement.name)
+    if relation.kind is Kind.REPLICA:
+        raise WrongKind(f"{statement.name} is {relation.kind.words}", hint="CALL trickle.detach(...) lets go of it")
     if relation.kind not in wanted:
         kind = relation.kind.value.replace("_", " ")
         raise WrongKind(f"{statement.name} is not a {statement.kind}", hint=f"DROP {kind} {statement.name}")

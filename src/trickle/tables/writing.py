@@ -35,8 +35,10 @@ def writable(warehouse: Warehouse, name: TableName) -> tuple[Relation, int]:
     if relation.kind is Kind.ATTACHED:
         raise WrongKind(f"{name} is an attached table", hint="it is written by its owner, and only read here")
     if relation.kind is not Kind.TABLE:
-        what = "a view" if relation.kind is Kind.VIEW else "a stream table"
-        raise WrongKind(f"{name} is {what} and cannot be written to", hint="change the tables that its query reads")
+        hint = "change the tables that its query reads"
+        if relation.kind is Kind.REPLICA:
+            hint = "change the table in its own database: ingest brings the change here"
+        raise WrongKind(f"{name} is {relation.kind.words} and cannot be written to", hint=hint)
     return relation, attempts
 
 

@@ -47,7 +47,7 @@ def gates(
     ] = None,
 ) -> None:
     """Show the sources that are or were gated."""
-    from trickle.sql.names import table_name  # noqa: PLC0415 - imports sqlglot, which --help and TAB must not wait for
+    from trickle.sql.names import table_name
 
     with session.connect() as t:
         rows = t.source_gates()

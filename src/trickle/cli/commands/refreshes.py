@@ -35,7 +35,7 @@ def refresh(
     ] = False,
 ) -> None:
     """Bring stream tables to the present, each after those it reads."""
-    from trickle.cli.refreshing import refresh_in_order  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
+    from trickle.cli.refreshing import refresh_in_order
 
     if bool(names) == everything:
         raise InvalidOption("which stream tables?", hint="trickle refresh NAME ..., or trickle refresh --all")

@@ -32,7 +32,7 @@ def run(
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Log warnings and errors only.")] = False,
 ) -> None:
     """Keep all stream tables fresh until stopped (Ctrl-C or SIGTERM: what is running ends first)."""
-    from trickle.cli.keeping import keep  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
+    from trickle.cli.keeping import keep
 
     with session.connect() as t:
         keep(t.warehouse, quiet=quiet)
@@ -40,7 +40,7 @@ def run(
 
 def tick(session: Session) -> None:
     """Refresh what is due, once, and show what became of it; fails when a refresh failed."""
-    from trickle.cli.keeping import FAILED, one_tick  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
+    from trickle.cli.keeping import FAILED, one_tick
 
     with session.connect() as t, working(t.warehouse.engine, "refreshing what is due"):
         results = one_tick(t)

@@ -32,7 +32,7 @@ def sql(
 
 
 def _run(session: Session, text: str, limit: int) -> None:
-    from trickle.cli.running import run_text  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
+    from trickle.cli.running import run_text
 
     with session.connect() as t:
         results = run_text(t, text, limit)
@@ -55,7 +55,7 @@ def _show_document(results: Iterable[Shown]) -> None:
 
 
 def _talk(session: Session, limit: int) -> None:
-    from trickle.cli.shell.loop import talk  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
+    from trickle.cli.shell.loop import talk
 
     with session.connect() as t:
         talk(session, t, limit)

@@ -40,7 +40,7 @@ def table(
     version: Annotated[int | None, typer.Option("--version", min=0, help="Read the table as of this version.")] = None,
 ) -> None:
     """Print the rows of a table, view or stream table."""
-    from trickle.cli.shown import page_of  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
+    from trickle.cli.shown import page_of
 
     with session.connect() as t, working(t.warehouse.engine, f"reading {name}"):
         page = page_of(t.table(name, version=version), limit)
@@ -53,7 +53,7 @@ def describe(
     extended: Annotated[bool, typer.Option("--extended", "-x", help="Also what is known about the table.")] = False,
 ) -> None:
     """Show the columns of a table, view or stream table."""
-    from trickle.cli.relations import facts_of  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
+    from trickle.cli.relations import facts_of
 
     with session.connect() as t, working(t.warehouse.engine, f"describing {name}"):
         rows = t.describe(name)
@@ -74,7 +74,7 @@ def drop(
     if_exists: Annotated[bool, typer.Option("--if-exists", help="Do not fail when it is not there.")] = False,
 ) -> None:
     """Drop a table, view or stream table, whichever it is."""
-    from trickle.cli.relations import drop_any  # noqa: PLC0415 - imports PySpark, which --help and TAB must not wait for
+    from trickle.cli.relations import drop_any
 
     with session.connect() as t:
         show(session, drop_any(t, name, cascade=cascade, if_exists=if_exists))
@@ -82,10 +82,20 @@ def drop(
 
 def attach(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name for the table.")],
-    path: Annotated[str, typer.Argument(help="Folder or URI of the Delta table.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name for the table, or for the database.")],
+    path: Annotated[str, typer.Argument(help="Folder or URI of the Delta table, or postgresql://user@host/database.")],
+    table: Annotated[
+        list[str] | None, typer.Option("--table", "-t", help="A table of the database; may be repeated.")
+    ] = None,
+    schema: Annotated[str, typer.Option("--schema", help="Schema of the database's tables.")] = "public",
 ) -> None:
-    """Register a Delta table that others write."""
+    """Register a Delta table that others write, or tables of a PostgreSQL database."""
+    if path.startswith(("postgresql://", "postgres://")):
+        with session.connect() as t, working(t.warehouse.engine, f"loading {name}"):
+            made = t.attach_postgres(name, path, tables=table or None, schema=schema)
+        names = [row.name for row in made]
+        show(session, Record({"message": f"attached {name}", "tables": names}, f"attached {', '.join(names)}"))
+        return
     with session.connect() as t:
         t.attach_table(name, path)
     show(session, Record({"message": f"attached {name}", "location": path}, f"attached {name}"))

@@ -15,6 +15,7 @@ from trickle.algebra.weights import WEIGHT
 from trickle.delta.plan import Plan
 from trickle.engine import spark_errors
 from trickle.engine.query import run_query
+from trickle.engine.tuning import Load
 from trickle.lake.scan import pick
 from trickle.lake.shape import relaxed
 from trickle.operators import Operator
@@ -35,30 +36,30 @@ class Asking:
 
     def schema(self, tree: Operator) -> StructType:
         """The columns of a tree."""
-        *_, (_, last) = self._frames(parts_of(Plan((), tree)))
+        *_, (_, last, _) = self._frames(parts_of(Plan((), tree)))
         return last.schema
 
     def plans(self, plan: Plan) -> list[tuple[str, str]]:
         """Spark's plans for the parts of a plan."""
-        return [(part.title, self._physical(frame)) for part, frame in self._frames(parts_of(plan))]
+        return [(part.title, self._physical(frame, load)) for part, frame, load in self._frames(parts_of(plan))]
 
-    def _frames(self, parts: Iterable[Part]) -> Iterator[tuple[Part, DataFrame]]:
+    def _frames(self, parts: Iterable[Part]) -> Iterator[tuple[Part, DataFrame, Load]]:
         self.faces.steps.clear()
         for part in parts:
-            frame = self.faces.run(part.tree)
+            frame, load = self.faces.planned(part.tree)
             for step, columns in part.gives:
                 named = zip(columns, frame.schema.fields, strict=True)
                 self.faces.steps[step] = self._one_row(
                     StructType([StructField(column, field.dataType) for column, field in named])
                 )
-            yield part, frame
+            yield part, frame, load
 
     def _one_row(self, schema: StructType) -> Held:
         shape = relaxed(schema)
         with spark_errors():
             return Held(self.faces.engine.spark.createDataFrame([(None,) * len(shape)], shape), 1)
 
-    def _physical(self, frame: DataFrame) -> str:
-        plan = run_query(self.faces.engine, [frame], lambda names: f"EXPLAIN SELECT * FROM `{names[0]}`")
-        with spark_errors():
+    def _physical(self, frame: DataFrame, load: Load) -> str:
+        with spark_errors(), self.faces.engine.tuned(load):
+            plan = run_query(self.faces.engine, [frame], lambda names: f"EXPLAIN SELECT * FROM `{names[0]}`")
             return "\n".join(str(row[0]) for row in plan.collect())
