@@ -20,6 +20,7 @@
     │   └── UnsupportedTable          a Delta protocol feature
     ├── SchemaDrift               a source no longer has the shape the stream table was built on
     ├── HistoryLost               a source's log no longer reaches back to a frontier
+    ├── ForeignWrite              somebody else wrote into a table that Trickle alone may write
     ├── Suspended                 the stream table is suspended until it is resumed
     ├── Gated                     a gate holds the refresh back: a fuse, a watermark, a source that is being loaded
     ├── TransientError            the same call may succeed later
@@ -201,6 +202,13 @@ class HistoryLost(TrickleError):
     """A source's log or files no longer reach back to a frontier."""
 
     code = "HISTORY_LOST"
+    exit_code = 3
+
+
+class ForeignWrite(TrickleError):
+    """Somebody else wrote into a table that Trickle alone may write."""
+
+    code = "FOREIGN_WRITE"
     exit_code = 3
 
 

@@ -11,8 +11,9 @@ Files are staged before this module is called; nobody sees them. Then
 A failure before 1 leaves nothing visible. After it, ``roll_forward`` finishes the work: every step may be repeated,
 by any process, at the same time.
 
-A member is a stream table, or a lake table with a pin (``catalog/pins.py``): a replica. Both are committed alike; what
-finalising moves is the stream table's own state, or the pin with its position.
+A member is a stream table, or a lake table with a pin (``catalog/pins.py``): a replica, or a base table that IMMEDIATE
+stream tables follow. All are committed alike; what finalising moves is the stream table's own state, or the pin with
+its position.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ def _check_unmoved(tx: Session, member: Member) -> None:
         if pins.lock(tx, member.relation_id).number != member.number - 1:
             raise ConcurrentModification(
                 f"{relations.by_id(tx, member.relation_id).name} was changed by another process meanwhile",
-                detail="another ingest came first",
+                detail="another statement or ingest came first",
                 hint="try again",
             )
         return

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from datetime import datetime
 
-from sqlalchemy import insert, select
+from sqlalchemy import delete, insert, select
 from sqlalchemy import update as sql_update
 from sqlalchemy.orm import Session
 
@@ -17,10 +17,18 @@ from trickle.catalog.models import PinRow
 from trickle.catalog.records import Pin
 
 
-def add(tx: Session, relation_id: int, now: datetime) -> Pin:
-    """Pin a relation; nobody sees any version before the first ``move``."""
-    tx.execute(insert(PinRow).values(relation_id=relation_id, number=0, updated_at=now))
-    return Pin(relation_id, None, 0, None)
+def add(tx: Session, relation_id: int, now: datetime, *, version: int | None = None, number: int = 0) -> Pin:
+    """Pin a relation; nobody sees any version before the first ``move``, unless one is given.
+
+    ``number``: of the last unit that moved it, where it was pinned before. A number must not be given out twice.
+    """
+    tx.execute(insert(PinRow).values(relation_id=relation_id, version=version, number=number, updated_at=now))
+    return Pin(relation_id, version, number, None)
+
+
+def remove(tx: Session, relation_id: int) -> None:
+    """Have readers see the newest version again."""
+    tx.execute(delete(PinRow).where(PinRow.relation_id == relation_id))
 
 
 def find(tx: Session, relation_id: int) -> Pin | None:

@@ -129,9 +129,11 @@ def load_state(
         if known is None or known.number != told.ddl_number:
             known = load_definitions(warehouse, tx, told.ddl_number, known)
             memory.keep(known)
-        tables = {table.id: table for table in streams.schedulable(tx) if table.id in known.dag.streams}
+        streaming = streams.schedulable(tx)
+        tables = {table.id: table for table in streaming if table.id in known.dag.streams}
         found = fuses.listing(tx)
-        pinned = {relation: pin.version for relation, pin in pins.of(tx).items()} if known.pinned else {}
+        pinned = {table.id: table.version for table in streaming if table.id in known.pinned}
+        pinned |= {relation: pin.version for relation, pin in pins.of(tx).items()} if known.pinned else {}
         running = {r.relation_id: r for r in history.running(tx) if not is_abandoned(warehouse, r)}
     board = TickBoard(warehouse, known)
     cut = _look(known, memory, tables.values(), pinned)

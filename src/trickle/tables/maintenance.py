@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName, visible
-from trickle.apply.unit import commits_of
+from trickle.apply.unit import PinnedMember, application_id, commit_unit, commits_of
 from trickle.catalog import alerts, history, intents, jobs, pins, relations, streams, watermarks
 from trickle.catalog.records import Kind, Relation
 from trickle.changes.between import ChangeBuffer
@@ -18,6 +18,7 @@ from trickle.errors import ConcurrentModification, InvalidOption, WrongKind
 from trickle.lake.commit import commit
 from trickle.lake.compact import compact
 from trickle.lake.location import Location
+from trickle.lake.prepared import Prepared
 from trickle.lake.snapshot import latest_version, open_snapshot
 from trickle.lake.stages import ahead_of
 from trickle.lake.vacuum import vacuum
@@ -51,25 +52,31 @@ def compact_table(warehouse: Warehouse, name: TableName) -> Compacted:
     if prepared.is_empty:
         return Compacted(str(name), before, before, snapshot.version)
     try:
-        version = commit(prepared.as_commit())
+        version = _commit(warehouse, relation, prepared)
     except ConcurrentModification:
         prepared.discard()
         raise
-    _move_pin(warehouse, relation, snapshot.version, version)
     return Compacted(str(name), before, before - len(prepared.removes) + len(prepared.adds), version)
 
 
-def _move_pin(warehouse: Warehouse, relation: Relation, before: int, after: int) -> None:
-    """Readers may move to the compacted version; a crash before this leaves them at the older one, which is equal."""
-    now = warehouse.clock.now()
-    with warehouse.catalog.write() as tx:
-        if relation.kind is Kind.STREAM_TABLE:
-            if streams.lock(tx, relation.id).version == before:
-                streams.update(tx, relation.id, now=now, version=after)
-        elif pins.find(tx, relation.id) is not None:
-            pin = pins.lock(tx, relation.id)
-            if pin.version == before:
-                pins.move(tx, relation.id, version=after, number=pin.number, position=pin.position, now=now)
+def _commit(warehouse: Warehouse, relation: Relation, prepared: Prepared) -> int:
+    """Commit a compaction and show it to readers; a crash before that leaves them at the older version, an equal one.
+
+    One with a pin is moved by units alone: a commit between a unit's intent and its own commit would make that fail.
+    """
+    with warehouse.catalog.read() as tx:
+        pin = pins.find(tx, relation.id)
+    if pin is not None and pin.version == prepared.read_version:
+        number = pin.number + 1
+        change = prepared.as_commit(app=(application_id(relation.uid), number))
+        commit_unit(warehouse, [PinnedMember(relation.id, number, change, change.version, pin.position)])
+        return change.version
+    version = commit(prepared.as_commit())
+    if relation.kind is Kind.STREAM_TABLE:
+        with warehouse.catalog.write() as tx:
+            if streams.lock(tx, relation.id).version == prepared.read_version:
+                streams.update(tx, relation.id, now=warehouse.clock.now(), version=version)
+    return version
 
 
 def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool = False) -> list[str]:
