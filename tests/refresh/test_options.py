@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from trickle.catalog.records import RefreshMode
-from trickle.errors import InvalidOption, TrickleError
+from trickle.errors import InvalidOption
 from trickle.refresh.options import OPTIONS, check_mode, check_options
 from trickle.refresh.schedule import check_schedule
 from trickle.settings import parse_duration

@@ -219,11 +219,14 @@ _HINTS: Mapping[str, str] = {
 def refused(member: Member, verdict: Verdict) -> Gated:
     """The error for a statement that a gate of a stream table which would follow it does not let pass."""
     decisive = verdict.decisive
+    owner = str(decisive.details.get("owner", member.name))
     hint = "nothing was changed"
     if decisive.gate == "fuse":
-        hint += f": change less at once, or ALTER STREAM TABLE {member.name} SET (fuse = 'none') before it"
+        mode = f"ALTER STREAM TABLE {owner} SET (fuse = 'none')"
+        off = mode if owner == str(member.name) else f"CALL trickle.set_source_fuse('{owner}', 'none')"
+        hint += f": change less at once, or take the fuse out for it: {off}"
     return Gated(
-        f"the statement is refused by the {decisive.gate.replace('_', ' ')} of {member.name}, which would follow it",
+        f"the statement is refused by the {decisive.gate.replace('_', ' ')} of {owner}: {member.name} would follow it",
         detail=decisive.reason,
         hint=hint,
     )

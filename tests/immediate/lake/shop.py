@@ -43,11 +43,10 @@ def build(t: Trickle) -> None:
 def contents(t: Trickle) -> dict[str, list[tuple[object, ...]]]:
     """What readers see, all taken in one transaction and read by another reader."""
     with t.warehouse.catalog.read() as tx:
-        held = pins.of(tx)
-        found = {str(r.name): (t.warehouse.location_of(r).uri, held[r.id].version) for r in relations.listing(tx) if r.id in held}
-        found |= {
-            str(s.relation.name): (t.warehouse.location_of(s.relation).uri, s.version) for s in streams.listing(tx)
-        }
+        versions = {relation: pin.version for relation, pin in pins.of(tx).items()}
+        versions |= {stream.relation.id: stream.version for stream in streams.listing(tx)}
+        known = [relation for relation in relations.listing(tx) if relation.id in versions]
+    found = {str(each.name): (t.warehouse.location_of(each).uri, versions[each.id]) for each in known}
     return {name: _rows(*found[name]) for name in NAMES}
 
 

@@ -104,7 +104,7 @@ def test_a_replica_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "kind", "words"),
+    "query, kind, words",
     [
         ("SELECT id, current_date() AS d FROM orders", UnsupportedQuery, "depends on time or chance"),
         ("SELECT id, rand() AS r FROM orders", UnsupportedQuery, "chance"),

@@ -74,9 +74,7 @@ def test_a_kill_leaves_all_or_nothing(
     kind, step, member = point
     shutil.copytree(template, tmp_path / "wh")
     command = [sys.executable, "-m", "tests.immediate.lake.child", str(tmp_path / "wh"), step.value, str(member)]
-    done = subprocess.run(
-        [*command, shop.STATEMENTS[kind]], cwd=ROOT, capture_output=True, timeout=350, check=False
-    )
+    done = subprocess.run([*command, shop.STATEMENTS[kind]], cwd=ROOT, capture_output=True, timeout=350, check=False)
     assert done.returncode == -signal.SIGKILL, done.stderr.decode()
     _assert_recovered(tmp_path / "wh", kind, step, spark, states, killed=True)
 
@@ -100,13 +98,13 @@ def test_the_walk_covers_every_step() -> None:
     assert len(KILLED) == len(shop.KILLED)
 
 
-def test_a_stream_table_that_fails_takes_the_statement_back(template: Path, tmp_path: Path, spark: SparkSession) -> None:
+def test_a_stream_table_that_fails_takes_the_rest_back(template: Path, tmp_path: Path, spark: SparkSession) -> None:
     shutil.copytree(template, tmp_path / "wh")
     with shop.connect(tmp_path / "wh", spark) as t:
         t.create_stream_table("ratio", "SELECT 1 / (total - 15) AS r FROM totals", refresh_mode="IMMEDIATE")
         before = shop.contents(t)
         for _ in range(5):
-            with pytest.raises(TrickleError, match="(?i)divi"):
+            with pytest.raises(TrickleError, match=r"(?i)divi"):
                 t.sql("INSERT INTO orders VALUES (4, 'ada', 5)")  # makes a total of 15
         assert shop.contents(t) == before
         assert shop.leftovers(t) == []
@@ -135,9 +133,7 @@ def test_somebody_writes_into_the_table_between_intent_and_commit(
     shutil.copytree(template, tmp_path / "wh")
     with shop.connect(tmp_path / "wh", spark) as t:
         before = shop.contents(t)
-        row = pa.table(
-            {"id": pa.array([50], pa.int32()), "customer": ["out"], "amount": pa.array([50], pa.int32())}
-        )
+        row = pa.table({"id": pa.array([50], pa.int32()), "customer": ["out"], "amount": pa.array([50], pa.int32())})
         _between(t, "orders", row, error=ForeignWrite)
         assert shop.contents(t) == before
         t.refresh_stream_table("most")

@@ -9,6 +9,10 @@ from tests.immediate.lake.checking import agree, pinned
 from tests.scenarios.story import changed, contents, state
 from trickle.api import Trickle
 
+MERGE = """
+MERGE INTO orders o USING (SELECT 2 AS id, 50 AS amount UNION ALL SELECT 9, 9) s ON o.id = s.id
+WHEN MATCHED THEN UPDATE SET amount = s.amount WHEN NOT MATCHED THEN INSERT (id, amount) VALUES (9, 9)
+"""
 TOTALS = "SELECT customer, sum(amount) AS total, count(*) AS n FROM orders GROUP BY customer"
 
 
@@ -29,11 +33,7 @@ def test_every_kind_of_statement_is_followed(shop: Trickle) -> None:
         ("UPDATE orders SET amount = amount + 1 WHERE customer = 'ada'", (2, 2)),
         ("DELETE FROM orders WHERE customer IS NULL", (0, 1)),
         ("INSERT INTO orders SELECT id + 100, customer, amount FROM orders WHERE customer = 'bob'", (1, 0)),
-        (
-            "MERGE INTO orders o USING (SELECT 2 AS id, 50 AS amount UNION ALL SELECT 9, 9) s ON o.id = s.id "
-            "WHEN MATCHED THEN UPDATE SET amount = s.amount WHEN NOT MATCHED THEN INSERT (id, amount) VALUES (9, 9)",
-            (2, 1),
-        ),
+        (MERGE, (2, 1)),
         ("INSERT OVERWRITE orders SELECT id, customer, amount FROM orders WHERE id < 100", (5, 6)),
         ("UPDATE orders SET id = id WHERE id = -1", (0, 0)),
         ("TRUNCATE TABLE orders", (0, 5)),
@@ -45,7 +45,8 @@ def test_every_kind_of_statement_is_followed(shop: Trickle) -> None:
 
 
 def test_writing_calls_of_the_api_are_followed(shop: Trickle) -> None:
-    rows = pa.table({"id": pa.array([7, 8], pa.int32()), "customer": ["kim", None], "amount": pa.array([1, 2], pa.int32())})
+    whole = pa.int32()
+    rows = pa.table({"id": pa.array([7, 8], whole), "customer": ["kim", None], "amount": pa.array([1, 2], whole)})
     assert shop.write("orders", rows).rows_inserted == 2
     agree(shop)
     shop.write("orders", rows, mode="overwrite")
