@@ -24,7 +24,7 @@ LONG = bool(os.environ.get("TRICKLE_POSTGRES_LONG"))
 @contextmanager
 def running_pgbouncer(postgres: Postgres, *, pool_size: int = 3) -> Iterator[int]:
     """The port of a PgBouncer with few connections to the server, so that processes have to share them."""
-    assert PROGRAM is not None
+    assert PROGRAM is not None, "pgbouncer is not installed: apt-get install pgbouncer"
     home = Path(tempfile.mkdtemp(prefix="trickle-bouncer-"))
     port = _free_port()
     (home / "users.txt").write_text('"postgres" ""\n')

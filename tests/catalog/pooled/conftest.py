@@ -8,15 +8,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.postgres import Postgres
-from tests.postgres.pooling import LONG, PROGRAM, running_pgbouncer
+from tests.postgres.pooling import LONG, running_pgbouncer
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Not part of ``make test``: PgBouncer is a program that not every machine has."""
-    here = __file__.rsplit("/", 1)[0]
-    for item in items:
-        if item.path.as_posix().startswith(here) and not (LONG and PROGRAM):
-            item.add_marker(pytest.mark.skip("make test-postgres-long, where pgbouncer is installed"))
+# Not part of ``make test``: PgBouncer is a program that not every machine has.
+collect_ignore_glob = [] if LONG else ["test_*.py"]
 
 
 @pytest.fixture(scope="session")
