@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 from trickle.algebra.names import TableName, nearest
 from trickle.catalog import preferences, relations
 from trickle.errors import InvalidOption, UnknownFunction
+from trickle.immediate.lake import refresh_stream_table
 from trickle.refresh import definition
-from trickle.refresh.execute import refresh
 from trickle.refresh.outcome import RefreshResult
 from trickle.settings import check_name, parse_value, spell
 from trickle.sql import (
@@ -137,7 +137,7 @@ def _stream_statement(
             gone = definition.drop_stream_table(warehouse, statement.name, cascade=statement.cascade)
             return Done("dropped " + ", ".join(str(relation.name) for relation in gone))
         case RefreshStreamTable():
-            return refresh(warehouse, [statement.name], force=statement.force)[0]
+            return refresh_stream_table(warehouse, statement.name, force=statement.force)
     assert_never(statement)
 
 

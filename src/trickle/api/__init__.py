@@ -12,9 +12,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from trickle.algebra.names import TableName
-from trickle.api import gating, scheduling
+from trickle.api import gating, scheduling, sources
 from trickle.api.gating import Gating
 from trickle.api.scheduling import Scheduling
+from trickle.api.sources import Sources
 from trickle.api.views import VIEWS
 from trickle.apply.unit import recover
 from trickle.catalog.records import Relation
@@ -24,11 +25,11 @@ from trickle.clock import Clock, SystemClock
 from trickle.engine import Engine
 from trickle.errors import InvalidOption, WarehouseMissing
 from trickle.history.failures import close_abandoned
+from trickle.immediate.lake import Following, refresh_stream_table
 from trickle.lake.few import MOST_ROWS, Few
 from trickle.lake.location import Location
 from trickle.refresh import definition, explain
 from trickle.refresh.definition import Definition
-from trickle.refresh.execute import refresh
 from trickle.refresh.explain import AuxiliaryColumn, Fact, Finding, Forecast
 from trickle.refresh.outcome import RefreshResult
 from trickle.settings import Settings, combine, from_environment, from_toml
@@ -49,6 +50,7 @@ SETTINGS_FILE = "trickle.toml"
 PROCEDURES = (
     *gating.PROCEDURES,
     *scheduling.PROCEDURES,
+    *sources.PROCEDURES,
     "alerts",
     "alter_stream_table",
     "attach_table",
@@ -107,6 +109,7 @@ def connect(
         given_settings=combine(base, from_environment(os.environ)),
         connect_settings=dict(settings or {}),
         storage_options=dict(storage_options or {}),
+        immediate=Following(),
     )
     combine(opened.given_settings, opened.connect_settings)
     recover(opened)
@@ -132,7 +135,7 @@ def _catalog_file(root: Location, *, create: bool) -> str:
     return file_url(folder / CATALOG_FILE)
 
 
-class Trickle(Gating, Scheduling):
+class Trickle(Gating, Scheduling, Sources):
     """A warehouse with its stream tables."""
 
     def __init__(self, warehouse: Warehouse) -> None:
@@ -241,7 +244,7 @@ class Trickle(Gating, Scheduling):
 
     def refresh_stream_table(self, name: str, *, force: bool = False) -> RefreshResult:
         """Bring a stream table to the present; ``force`` computes it even when no source has changed."""
-        return refresh(self.warehouse, [names.table_name(name)], force=force)[0]
+        return refresh_stream_table(self.warehouse, names.table_name(name), force=force)
 
     def resume_stream_table(self, name: str) -> StreamTableRow:
         """Let a suspended stream table be refreshed again, with its errors forgotten."""

@@ -18,6 +18,7 @@ class Kind(StrEnum):
     VIEW = "VIEW"
     STREAM_TABLE = "STREAM_TABLE"
     ATTACHED = "ATTACHED"
+    REPLICA = "REPLICA"
 
     @property
     def words(self) -> str:
@@ -31,6 +32,18 @@ class Kind(StrEnum):
                 return "a stream table"
             case Kind.ATTACHED:
                 return "an attached table"
+            case Kind.REPLICA:
+                return "a replica of a PostgreSQL table"
+
+
+class ReplicaStatus(StrEnum):
+    """Whether a replica follows its source."""
+
+    LOADING = "LOADING"
+    """It is to be loaded, for the first time or anew."""
+    ACTIVE = "ACTIVE"
+    BROKEN = "BROKEN"
+    """Its source is gone or was changed, and somebody has to decide."""
 
 
 class Status(StrEnum):
@@ -185,6 +198,51 @@ class Relation:
     comment: str | None
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Pin:
+    """The version of a lake table that readers see; None before there is one."""
+
+    relation_id: int
+    version: int | None
+    number: int
+    """Grows with every unit that moves it."""
+    position: str | None
+    """Where its source stood."""
+
+
+@dataclass(frozen=True)
+class Database:
+    """An attached PostgreSQL database."""
+
+    id: int
+    name: str
+    # May hold a password: never printed.
+    dsn: str = field(repr=False)
+    cdc_mode: str
+    """auto, trigger or wal."""
+    options: Mapping[str, Any]
+    ingested_at: datetime | None
+    last_error: str | None
+    last_error_at: datetime | None
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Replica:
+    """A table of an attached database in the lake. ``shape`` is what it was when it was loaded."""
+
+    relation: Relation
+    database_id: int
+    oid: int
+    schema: str
+    table: str
+    shape: Mapping[str, Any]
+    status: ReplicaStatus
+    problem: str | None
+    loaded_at: datetime | None
+    pin: Pin
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,18 @@ from collections.abc import Sequence
 from typer.main import get_command
 
 from trickle.cli.command import application
-from trickle.cli.commands import explaining, fuses, loads, refreshes, scheduling, sql, streams, tables, warehouse
+from trickle.cli.commands import (
+    explaining,
+    fuses,
+    loads,
+    refreshes,
+    scheduling,
+    sources,
+    sql,
+    streams,
+    tables,
+    warehouse,
+)
 from trickle.cli.failures import INTERRUPTED, report
 from trickle.cli.output import leave_quietly
 from trickle.errors import was_interrupted
@@ -40,6 +51,9 @@ COMMANDS = (
     tables.describe,
     tables.dependencies,
     tables.attach,
+    sources.sources,
+    sources.ingest,
+    sources.detach,
     tables.drop,
     warehouse.compact,
     warehouse.vacuum,

@@ -41,14 +41,21 @@ RELEASE: tuple[Gate, ...] = (StagedFuseGate(), UserGates(), SnapshotGate(), Diam
 """Asked when the change is staged and not yet committed."""
 
 
+STATEMENT_ADMIT: tuple[Gate, ...] = (FuseGate(),)
+STATEMENT_RELEASE: tuple[Gate, ...] = (StagedFuseGate(), UserGates())
+"""Asked about a statement whose change IMMEDIATE stream tables follow. There is nothing to wait for, so the other gates
+have no say: the statement is committed with them or refused."""
+
+
 def admit(
     table: TableFacts,
     facts: Facts,
     *,
     all: bool = False,  # noqa: A002 - the callers' word; the builtin is not needed here
+    statement: bool = False,
 ) -> Verdict:
-    """Whether a refresh may begin."""
-    return ask("admit", ADMIT, table, facts, everything=all)
+    """Whether a refresh may begin, or a statement be followed."""
+    return ask("admit", STATEMENT_ADMIT if statement else ADMIT, table, facts, everything=all)
 
 
 def release(
@@ -56,9 +63,10 @@ def release(
     facts: Facts,
     *,
     all: bool = False,  # noqa: A002 - as above
+    statement: bool = False,
 ) -> Verdict:
     """Whether a staged change may be committed."""
-    return ask("release", RELEASE, table, facts, everything=all)
+    return ask("release", STATEMENT_RELEASE if statement else RELEASE, table, facts, everything=all)
 
 
 def ask(phase: str, gates: Iterable[Gate], table: TableFacts, facts: Facts, *, everything: bool = False) -> Verdict:

@@ -52,14 +52,19 @@ def under_way(warehouse: Warehouse) -> Iterator[Callable[[int], None]]:
         _under_way.difference_update(named)
 
 
-def record_failure(warehouse: Warehouse, refresh_id: int, relation_id: int, error: BaseException) -> None:
-    """Close the history row and suspend the stream table when it failed too often in a row."""
+def record_failure(
+    warehouse: Warehouse, refresh_id: int, relation_id: int, error: BaseException, *, counted: bool = True
+) -> None:
+    """Close the history row and suspend the stream table when it failed too often in a row.
+
+    Not ``counted``: a statement that failed as a whole, which whoever ran it knows.
+    """
     now = warehouse.clock.now()
     interrupted = was_interrupted(error)
     code = "INTERRUPTED" if interrupted else error.code if isinstance(error, TrickleError) else type(error).__name__
     with warehouse.catalog.write() as tx:
         history.finish(tx, refresh_id, status=Outcome.FAILED, now=now, error_code=code, error_message=str(error))
-        if not interrupted and not isinstance(error, TransientError):
+        if counted and not interrupted and not isinstance(error, TransientError):
             _count(warehouse, tx, relation_id, code, str(error), now)
 
 

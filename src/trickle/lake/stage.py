@@ -173,6 +173,17 @@ def stage_changes(df: DataFrame, location: Location, *, few: Few | None = None) 
         raise
 
 
+def stage_change_table(rows: pa.Table, location: Location) -> ChangeFiles:
+    """Write change rows that are on the driver, however many they are."""
+    stage_id = new_stage_id()
+    try:
+        write_few(location, changes_folder(stage_id), [rows])
+        return _count_changes(location, stage_id)
+    except BaseException:
+        discard(location, stage_id)
+        raise
+
+
 def discard(location: Location, stage_id: str) -> None:
     """Remove what was staged under this id; nothing happens when there is nothing."""
     location.delete(data_folder(stage_id))

@@ -14,6 +14,7 @@ from trickle.algebra.names import TableName, check_columns, nearest
 from trickle.catalog import alerts, relations, streams
 from trickle.catalog.records import Initiator, Kind, RefreshMode, Relation, Severity, Status, StreamTable
 from trickle.errors import (
+    ConcurrentModification,
     CycleError,
     InvalidOption,
     TrickleError,
@@ -27,20 +28,22 @@ from trickle.lake.create import create
 from trickle.lake.shape import lost_columns, relaxed
 from trickle.lake.snapshot import open_snapshot
 from trickle.refresh.compiling import compile_reading
-from trickle.refresh.cycles import Defined, closed_by, peers, refuse_differential
+from trickle.refresh.cycles import BY_CHANGES, Defined, closed_by, peers, refuse_differential
 from trickle.refresh.dependencies import DEEPEST, dependencies_of
 from trickle.refresh.execute import refresh
+from trickle.refresh.following import check_combination, followed_by, refuse_leaving
 from trickle.refresh.lineage import load_lineage
 from trickle.refresh.options import check_mode, check_options
 from trickle.refresh.schedule import CALCULATED, check_schedule
 from trickle.refresh.settled import settled, with_settled_views
 from trickle.sql import Query, query
-from trickle.tables import guard
+from trickle.tables import guard, pinning
 from trickle.tables.ddl import drop_unregistered, remove, taken
 from trickle.tables.reading import Reading, parsed, resolve
 from trickle.warehouse import Warehouse
 
 _logger = logging.getLogger(__name__)
+_FILL_ATTEMPTS = 8
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,9 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
         existing = relations.find(tx, definition.name)
     if existing is not None:
         raise taken(existing)
+    check_combination(definition.refresh_mode, definition.options, initialize=initialize)
     analysed = _analyse(warehouse, definition.name, definition.query, definition.refresh_mode)
+    followed = _followed(warehouse, definition.name, definition.refresh_mode, definition.query, analysed)
     location = warehouse.place_for(definition.name)
     create(
         location,
@@ -114,12 +119,13 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
                 canonical=analysed.canonical,
             )
             relations.set_dependencies(tx, relation.id, dependencies_of(definition.query, analysed.reading))
+            pinning.pin(tx, followed, now)
     except BaseException:
         drop_unregistered(warehouse, definition.name, location)
         raise
     if initialize:
         try:
-            refresh(warehouse, [definition.name], initiated_by=Initiator.INITIAL)
+            _fill(warehouse, [definition.name])
         except BaseException:
             # Where the intent stands, or others have built on it meanwhile, it stays.
             with suppress(TrickleError):
@@ -164,15 +170,23 @@ def alter(
     checked = check_options(given)
     options = {k: v for k, v in {**stream.options, **checked}.items() if given.get(k, v) is not None}
     text = None if new_query is None else _checked_query(warehouse, new_query)
-    if mode is RefreshMode.DIFFERENTIAL and text is None:
+    check_combination(mode, options, initialize=initialize)
+    if mode in BY_CHANGES and text is None:
         refuse_differential(warehouse, stream)
-    new_mode = mode is not stream.refresh_mode and RefreshMode.FULL in (mode, stream.refresh_mode)
+    new_layout = mode is not stream.refresh_mode and RefreshMode.FULL in (mode, stream.refresh_mode)
+    new_mode = new_layout or (mode is not stream.refresh_mode and RefreshMode.IMMEDIATE in (mode, stream.refresh_mode))
     kept = parsed(stream.query, DEEPEST) if new_mode and text is None else text
     analysed = None if kept is None else _analyse(warehouse, name, kept, mode)
     if analysed is not None:
         _keep_partition(stream, analysed.schema)
+    followed = {}
+    if analysed is not None and kept is not None:
+        followed = _followed(warehouse, name, mode, kept, analysed)
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
+        pinning.pin(tx, followed, now)
+        if stream.refresh_mode is RefreshMode.IMMEDIATE and mode is not RefreshMode.IMMEDIATE:
+            refuse_leaving(tx, stream)
         streams.update(tx, stream.relation.id, now=now, schedule=schedule, refresh_mode=mode, options=options)
         if text is not None and analysed is not None:
             lost = lost_columns(open_snapshot(warehouse.location_of(stream.relation)).schema, analysed.schema)
@@ -193,16 +207,52 @@ def alter(
             relations.set_dependencies(tx, stream.relation.id, dependencies_of(text, analysed.reading))
             # What is stored differs on a cycle and off it.
             guard.mark(tx, [relations.by_id(tx, node) for node in before ^ peers(tx, stream.relation)], now)
-        elif new_mode:
+        elif new_layout:
             # What is stored differs: by changes, hidden columns are kept beside the visible ones.
             number = streams.lock(tx, stream.relation.id).refresh_number + 1
             streams.update(tx, stream.relation.id, now=now, needs_reinitialize=stream.populated, refresh_number=number)
+        pinning.release(tx)
     if analysed is not None:
         _tell(name, [*analysed.notices, *_loose_ends(warehouse, name)])
     if analysed is not None and initialize and (text is not None or stream.populated):
         # Other contents are what was asked for: no gate compares them with those of the old definition.
-        refresh(warehouse, [name], initiated_by=Initiator.INITIAL)
+        try:
+            _fill(warehouse, _with_followers(warehouse, stream.relation))
+        except BaseException:
+            _undo_mode(warehouse, stream, mode)
+            raise
     return get(warehouse, name)
+
+
+def _followed(
+    warehouse: Warehouse, name: TableName, mode: RefreshMode, text: Query, analysed: Analysed
+) -> dict[int, pinning.Standing]:
+    return followed_by(warehouse, name, text, analysed.reading) if mode is RefreshMode.IMMEDIATE else {}
+
+
+def _fill(warehouse: Warehouse, names: Sequence[TableName]) -> None:
+    """Fill stream tables for the first time or anew. A statement that one of them follows may come first."""
+    for attempt in range(1, _FILL_ATTEMPTS + 1):
+        try:
+            refresh(warehouse, names, initiated_by=Initiator.INITIAL)
+            return
+        except ConcurrentModification:
+            if attempt == _FILL_ATTEMPTS or get(warehouse, names[0]).refresh_mode is not RefreshMode.IMMEDIATE:
+                raise
+
+
+def _with_followers(warehouse: Warehouse, relation: Relation) -> list[TableName]:
+    """A stream table and the IMMEDIATE ones that change with it."""
+    with warehouse.catalog.read() as tx:
+        return [relation.name, *(each.name for each in pinning.followers(tx, [relation.id]))]
+
+
+def _undo_mode(warehouse: Warehouse, before: StreamTable, mode: RefreshMode) -> None:
+    """A stream table that could not be brought to where its sources stand does not become IMMEDIATE."""
+    if mode is RefreshMode.IMMEDIATE and before.refresh_mode is not mode:
+        with suppress(TrickleError), warehouse.catalog.write() as tx:
+            streams.update(tx, before.relation.id, now=warehouse.clock.now(), refresh_mode=before.refresh_mode)
+            pinning.release(tx)
 
 
 def get(warehouse: Warehouse, name: TableName) -> StreamTable:
@@ -222,6 +272,12 @@ def set_suspended(warehouse: Warehouse, name: TableName, *, suspended: bool) -> 
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
         stream = streams.lock(tx, streams.get(tx, name).relation.id)
+        if suspended and stream.refresh_mode is RefreshMode.IMMEDIATE:
+            raise UserError(
+                f"{name} is IMMEDIATE and cannot be suspended",
+                detail="what it follows could not be changed without it",
+                hint=f"ALTER STREAM TABLE {name} SET (refresh_mode = 'AUTO') first",
+            )
         back = Status.ACTIVE if stream.populated else Status.INITIALIZING
         streams.update(
             tx,
@@ -269,7 +325,7 @@ def _refuse_unsteady(parsed: Query) -> None:
 def _analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMode) -> Analysed:
     """Spark's verdict on the query: what it reads and which columns it gives. A cycle is refused or checked here.
 
-    So is, in mode DIFFERENTIAL, a query that cannot be kept by changes.
+    So is, in modes DIFFERENTIAL and IMMEDIATE, a query that cannot be kept by changes.
     """
     with warehouse.catalog.read() as tx:
         own = relations.find(tx, name)
@@ -303,7 +359,7 @@ def _settled(text: Query, reading: Reading, mode: RefreshMode) -> tuple[str | No
     notices = ["ORDER BY without LIMIT has no effect: a table has no order"] if text.order_without_limit else []
     chance = [*text.volatile, *(name for view in reading.views.values() for name in view.volatile)]
     unsteady = bool(chance) or any(view.time_dependent for view in reading.views.values())
-    if unsteady and mode is RefreshMode.DIFFERENTIAL:
+    if unsteady and mode in BY_CHANGES:
         raise UnsupportedQuery(
             "a query that depends on chance, or on a view that reads the clock, cannot be kept by changes",
             detail=f"found {', '.join(chance) or 'a view that reads the clock'}",
@@ -312,7 +368,7 @@ def _settled(text: Query, reading: Reading, mode: RefreshMode) -> tuple[str | No
     try:
         found = settled(text.text, reading)
     except UnsupportedError as error:
-        if mode is RefreshMode.DIFFERENTIAL:
+        if mode in BY_CHANGES:
             raise
         return None, (*notices, f"it is kept in full only (UNSUPPORTED): {error.message}")
     definite = None if found.text == text.text else found.text
@@ -325,7 +381,7 @@ def _settled(text: Query, reading: Reading, mode: RefreshMode) -> tuple[str | No
             compiled = compile_reading(run, with_settled_views(reading))
             notices += [f"{part} reads its input whole at every refresh" for part in compiled.unrestricted]
         except UnsupportedError as error:
-            if mode is RefreshMode.DIFFERENTIAL:
+            if mode in BY_CHANGES:
                 raise
             notices.append(f"it is kept in full only (UNSUPPORTED): {error.message}")
     return definite, tuple(notices)

@@ -99,6 +99,11 @@ class StagedSource(Protocol):
         """Its contents to come."""
         ...
 
+    @property
+    def change(self) -> ChangeCount | None:
+        """How many rows change, where that is known before they are read."""
+        ...
+
 
 def require_filled(members: Sequence[Member]) -> None:
     """Refuse a member that reads a stream table without contents, unless that is filled in the same unit."""
@@ -127,7 +132,7 @@ def take_cut(
                 continue
             known = _frontier(member, source)
             now = (given or {}).get(source.id) or current(
-                source, warehouse.location_of(source), member.streams_read.get(source.id), known
+                source, warehouse.location_of(source), member.reading.pins.get(source.id), known
             )
             cut[source.id] = capped(now, known, source.id, caps or {})
     return cut
@@ -155,7 +160,7 @@ def facts_of(
     for source in member.reading.tables:
         if source.id in staged:
             now = LakePosition(source.uid, staged[source.id].next.version)
-            known = ChangeCount(None, None, exact=False)
+            known = staged[source.id].change or ChangeCount(None, None, exact=False)
         else:
             now = cut[source.id]
             known = _changed_rows(warehouse, member, source, now)

@@ -95,7 +95,7 @@ def dependency_tree(warehouse: Warehouse, name: TableName | None = None) -> list
         roots = (
             [streams.get(tx, name).relation.id]
             if name is not None
-            else [node for node in known.dag.streams if not known.dag.readers.get(node)]
+            else [node for node in standing if not known.lineage.readers.get(node)]
         )
     rows: list[TreeRow] = []
 
@@ -103,9 +103,9 @@ def dependency_tree(warehouse: Warehouse, name: TableName | None = None) -> list
         status, schedule = standing.get(node, (None, None))
         kind = known.lineage.tables[node].kind.value
         rows.append(TreeRow(depth, known.name(node), kind, status, schedule, f"{before}{mark}{known.name(node)}"))
-        if node in path or node not in known.dag.streams:
+        if node in path or node not in standing:
             return  # A circle is drawn once.
-        sources = sorted(known.dag.streams[node].reads, key=known.name)
+        sources = sorted(known.lineage.reads.get(node, ()), key=known.name)
         below = before + {"": "", "├── ": "│   ", "└── ": "    "}[mark]
         for source in sources:
             grow(source, depth + 1, below, "└── " if source == sources[-1] else "├── ", path | {node})

@@ -20,6 +20,7 @@ from trickle.apply.unit import recover
 from trickle.errors import TrickleError
 from trickle.history.failures import close_abandoned
 from trickle.history.sinks import deliver, sinks_of
+from trickle.scheduler.intake import Listener
 from trickle.scheduler.lease import Leadership
 from trickle.scheduler.run import Scheduler, memory_of
 from trickle.scheduler.takeover import close_predecessors
@@ -128,15 +129,16 @@ class Loop:
         close_abandoned(self.warehouse)
         close_predecessors(self.warehouse)
         scheduler = Scheduler(self.warehouse, leader, self._memory, lambda: self.wake.ring(ENDED))
-        watcher = Watcher(self.wake)
+        watcher, listener = Watcher(self.wake), Listener(self.wake)
         self._teller.start()
         try:
             if once:
                 self._once(scheduler)
             else:
-                self._keep(scheduler, leader, watcher)
+                self._keep(scheduler, leader, watcher, listener)
         finally:
             watcher.close()
+            listener.close()
             scheduler.close()
             self._teller.stop()
 
@@ -145,7 +147,7 @@ class Loop:
         while scheduler.runs:
             scheduler.step(wait=True)
 
-    def _keep(self, scheduler: Scheduler, leader: Leadership, watcher: Watcher) -> None:
+    def _keep(self, scheduler: Scheduler, leader: Leadership, watcher: Watcher, listener: Listener) -> None:
         next_tick = 0.0
         while not self.stop.is_set() and not leader.lost:
             began = time.monotonic()
@@ -153,6 +155,7 @@ class Loop:
             try:
                 if began >= next_tick:
                     made = self._begin(scheduler, watcher)
+                    listener.listen(self._memory.addresses)
                     next_tick = began + min(interval, self._until_due(made))
                 scheduler.step()
                 scheduler.take_results()

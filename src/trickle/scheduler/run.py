@@ -16,6 +16,7 @@ from trickle.history.sinks import LogSink, deliver, sinks_of
 from trickle.refresh.outcome import RefreshResult
 from trickle.scheduler.carrying import Run
 from trickle.scheduler.crew import Crew
+from trickle.scheduler.intake import take_in
 from trickle.scheduler.lease import LEASE, Leadership
 from trickle.scheduler.recording import mark_fresh
 from trickle.scheduler.state import Memory, load_state
@@ -53,6 +54,7 @@ class Scheduler:
 
         ``rested`` and ``settle`` as in ``load_state``.
         """
+        take_in(self.warehouse, self.memory, self.leader)
         state = load_state(self.warehouse, self.memory, now, rested=rested, settle=settle)
         watch_over(self.warehouse, self.memory, state)
         if state.told.paused or state.told.draining:

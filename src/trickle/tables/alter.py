@@ -26,6 +26,7 @@ from trickle.sql import (
 )
 from trickle.tables import guard
 from trickle.tables.ddl import taken
+from trickle.tables.pinning import follow
 from trickle.tables.results import Done
 from trickle.warehouse import Warehouse
 
@@ -49,7 +50,7 @@ def alter_table(warehouse: Warehouse, statement: AlterTable) -> Done:
         case RenameTable():
             return _rename_table(warehouse, relation, statement.action)
         case SetProperties():
-            evolve.set_properties(snapshot, statement.action.properties)
+            follow(warehouse, relation, snapshot.version, evolve.set_properties(snapshot, statement.action.properties))
             return Done(f"properties of {relation.name} set")
     assert_never(statement.action)
 
@@ -61,7 +62,7 @@ def _add(warehouse: Warehouse, relation: Relation, snapshot: Snapshot, action: A
         metadata = {"comment": column.comment} if column.comment else None
         fields.append(StructField(column.name, kind, column.nullable, metadata))
     check_columns([*snapshot.schema.names, *(f.name for f in fields)])
-    evolve.add_columns(snapshot, fields)
+    follow(warehouse, relation, snapshot.version, evolve.add_columns(snapshot, fields))
     return Done(f"added to {relation.name}: " + ", ".join(f.name for f in fields))
 
 
@@ -104,7 +105,7 @@ def _rewrite(
         with warehouse.catalog.write() as tx:
             what = f"{verb} column {', '.join(columns)} of {relation.name}"
             guard.protect(tx, relation, columns, what, warehouse.settings(tx), warehouse.clock.now())
-        commit(change)
+        follow(warehouse, relation, prepared.read_version, commit(change))
     except BaseException:
         # An interruption may come after the commit has landed.
         if is_committed(change) is None:

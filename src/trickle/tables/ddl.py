@@ -29,7 +29,7 @@ from trickle.lake.rewrite import append
 from trickle.lake.shape import lost_columns, relaxed
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.sql import CreateTable, CreateView, Drop, SqlText, query
-from trickle.tables import guard
+from trickle.tables import guard, pinning
 from trickle.tables.reading import Reading, resolve
 from trickle.tables.results import Done
 from trickle.warehouse import Warehouse
@@ -132,6 +132,7 @@ def _protect_replaced(warehouse: Warehouse, existing: Relation, schema: StructTy
     lost = lost_columns(open_snapshot(warehouse.location_of(existing)).schema, schema)
     with warehouse.catalog.write() as tx:
         now = warehouse.clock.now()
+        guard.refuse_following(tx, existing, None, f"replace {existing.name}")
         if lost:
             guard.protect(tx, existing, lost, f"replace {existing.name}", warehouse.settings(tx), now)
         guard.mark(tx, guard.dependents(tx, existing), now)
@@ -198,6 +199,7 @@ def create_view(warehouse: Warehouse, statement: CreateView) -> Done:
             )
         else:
             view = existing
+            guard.refuse_following(tx, view, None, f"replace view {view.name}")
             readers = guard.dependents(tx, view)
             if lost and readers:
                 guard.protect(tx, view, None, f"replace view {view.name}", warehouse.settings(tx), now)
@@ -238,6 +240,8 @@ def drop_relation(warehouse: Warehouse, statement: Drop) -> Done:
         if relation is None and statement.if_exists:
             return Done(f"{statement.kind} {statement.name} does not exist")
         relation = relation or relations.get(tx, statement.name)
+    if relation.kind is Kind.REPLICA:
+        raise WrongKind(f"{statement.name} is {relation.kind.words}", hint="CALL trickle.detach(...) lets go of it")
     if relation.kind not in wanted:
         kind = relation.kind.value.replace("_", " ")
         raise WrongKind(f"{statement.name} is not a {statement.kind}", hint=f"DROP {kind} {statement.name}")
@@ -257,6 +261,7 @@ def remove(warehouse: Warehouse, relation: Relation, *, cascade: bool, statement
             relations.set_dependencies(tx, each.id, [])
         for each in gone:
             relations.remove(tx, each.id)
+        pinning.release(tx)
     for each in gone:
         if each.location is not None and each.kind is not Kind.ATTACHED:
             drop(warehouse.location_of(each))

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
 from trickle.catalog import relations, streams
-from trickle.catalog.records import Kind, Relation
+from trickle.catalog.records import Kind, RefreshMode, Relation
 from trickle.dag.graph import path
 from trickle.errors import CycleError, DependentsExist
 from trickle.settings import Settings
@@ -30,6 +30,7 @@ def protect(
     tx: Session, relation: Relation, columns: Collection[str] | None, what: str, settings: Settings, now: datetime
 ) -> None:
     """Refuse DDL that breaks a stream table, or mark the stream tables when the setting allows it."""
+    refuse_following(tx, relation, columns, what)
     broken = dependents(tx, relation, columns)
     if not broken:
         return
@@ -39,6 +40,20 @@ def protect(
             hint="SET trickle.block_source_ddl = off, and the stream tables are rebuilt at their next refresh",
         )
     mark(tx, broken, now)
+
+
+def refuse_following(tx: Session, relation: Relation, columns: Collection[str] | None, what: str) -> None:
+    """Refuse DDL under IMMEDIATE stream tables: they change by statements on rows, and cannot wait to be rebuilt."""
+    following = [
+        reader
+        for reader in dependents(tx, relation, columns)
+        if reader.kind is Kind.STREAM_TABLE and streams.by_id(tx, reader.id).refresh_mode is RefreshMode.IMMEDIATE
+    ]
+    if following:
+        raise DependentsExist(
+            f"cannot {what}: IMMEDIATE {_depend(following)} on it",
+            hint=f"ALTER STREAM TABLE {following[0].name} SET (refresh_mode = 'AUTO') first",
+        )
 
 
 def mark(tx: Session, readers: Collection[Relation], now: datetime) -> None:

@@ -10,14 +10,15 @@ from pyspark.sql import DataFrame
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName, visible
-from trickle.apply.unit import commits_of
-from trickle.catalog import alerts, history, intents, jobs, relations, streams, watermarks
+from trickle.apply.unit import PinnedMember, application_id, commit_unit, commits_of
+from trickle.catalog import alerts, history, intents, jobs, pins, relations, streams, watermarks
 from trickle.catalog.records import Kind, Relation
 from trickle.changes.between import ChangeBuffer
 from trickle.errors import ConcurrentModification, InvalidOption, WrongKind
 from trickle.lake.commit import commit
 from trickle.lake.compact import compact
 from trickle.lake.location import Location
+from trickle.lake.prepared import Prepared
 from trickle.lake.snapshot import latest_version, open_snapshot
 from trickle.lake.stages import ahead_of
 from trickle.lake.vacuum import vacuum
@@ -25,6 +26,8 @@ from trickle.sources.lake import LakePosition
 from trickle.warehouse import Warehouse
 
 _PURGE_BATCH = 10_000
+_WRITTEN = (Kind.TABLE, Kind.STREAM_TABLE, Kind.REPLICA)
+"""What Trickle alone writes."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ def compact_table(warehouse: Warehouse, name: TableName) -> Compacted:
     """Write a table's small files together. No reader sees a change of rows."""
     with warehouse.catalog.read() as tx:
         relation = relations.get(tx, name)
-    if relation.kind not in (Kind.TABLE, Kind.STREAM_TABLE):
+    if relation.kind not in _WRITTEN:
         raise WrongKind(f"{name} cannot be compacted here", hint="only tables that Trickle writes can")
     snapshot = open_snapshot(warehouse.location_of(relation))
     prepared = compact(warehouse.engine, snapshot)
@@ -49,20 +52,31 @@ def compact_table(warehouse: Warehouse, name: TableName) -> Compacted:
     if prepared.is_empty:
         return Compacted(str(name), before, before, snapshot.version)
     try:
-        version = commit(prepared.as_commit())
+        version = _commit(warehouse, relation, prepared)
     except ConcurrentModification:
         prepared.discard()
         raise
-    if relation.kind is Kind.STREAM_TABLE:
-        _move_pin(warehouse, relation, snapshot.version, version)
     return Compacted(str(name), before, before - len(prepared.removes) + len(prepared.adds), version)
 
 
-def _move_pin(warehouse: Warehouse, relation: Relation, before: int, after: int) -> None:
-    """Readers may move to the compacted version; a crash before this leaves them at the older one, which is equal."""
-    with warehouse.catalog.write() as tx:
-        if streams.lock(tx, relation.id).version == before:
-            streams.update(tx, relation.id, now=warehouse.clock.now(), version=after)
+def _commit(warehouse: Warehouse, relation: Relation, prepared: Prepared) -> int:
+    """Commit a compaction and show it to readers; a crash before that leaves them at the older version, an equal one.
+
+    One with a pin is moved by units alone: a commit between a unit's intent and its own commit would make that fail.
+    """
+    with warehouse.catalog.read() as tx:
+        pin = pins.find(tx, relation.id)
+    if pin is not None and pin.version == prepared.read_version:
+        number = pin.number + 1
+        change = prepared.as_commit(app=(application_id(relation.uid), number))
+        commit_unit(warehouse, [PinnedMember(relation.id, number, change, change.version, pin.position)])
+        return change.version
+    version = commit(prepared.as_commit())
+    if relation.kind is Kind.STREAM_TABLE:
+        with warehouse.catalog.write() as tx:
+            if streams.lock(tx, relation.id).version == prepared.read_version:
+                streams.update(tx, relation.id, now=warehouse.clock.now(), version=version)
+    return version
 
 
 def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool = False) -> list[str]:
@@ -70,8 +84,7 @@ def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool
     with warehouse.catalog.read() as tx:
         settings = warehouse.settings(tx)
         wanted = [relations.get(tx, name)] if name is not None else relations.listing(tx)
-        kinds = (Kind.TABLE, Kind.STREAM_TABLE)
-        work = [(r, _needed(tx, r), _protected(tx, r), _inner(tx, r)) for r in wanted if r.kind in kinds]
+        work = [(r, _needed(tx, r), _protected(tx, r), _inner(tx, r)) for r in wanted if r.kind in _WRITTEN]
     if name is not None and not work:
         raise WrongKind(f"{name} cannot be vacuumed here", hint="only tables that Trickle writes can")
     removed = []
@@ -121,9 +134,8 @@ def _vacuum_inner(
 def _needed(tx: Session, relation: Relation) -> set[int]:
     """Versions that readers and the frontiers of consumers still refer to."""
     needed: set[int] = set()
-    if relation.kind is Kind.STREAM_TABLE:
-        pinned = streams.by_id(tx, relation.id).version
-        needed |= {pinned} if pinned is not None else set()
+    pinned = _pinned(tx, relation)
+    needed |= {pinned} if pinned is not None else set()
     for dependency in relations.dependents(tx, relation.id):
         consumer = relations.by_id(tx, dependency.relation_id)
         if consumer.kind is Kind.STREAM_TABLE:
@@ -134,6 +146,14 @@ def _needed(tx: Session, relation: Relation) -> set[int]:
                 if text is not None and LakePosition.parse(text).uid == relation.uid:
                     needed.add(LakePosition.parse(text).version)
     return needed
+
+
+def _pinned(tx: Session, relation: Relation) -> int | None:
+    """The version that readers see, where the catalog says which."""
+    if relation.kind is Kind.STREAM_TABLE:
+        return streams.by_id(tx, relation.id).version
+    pin = pins.find(tx, relation.id)
+    return None if pin is None else pin.version
 
 
 def _protected(tx: Session, relation: Relation) -> set[str]:
@@ -169,7 +189,7 @@ def changes(warehouse: Warehouse, name: TableName, since: int, until: int | None
     """The net change of a table after one version up to another, the newest that readers see by default."""
     with warehouse.catalog.read() as tx:
         relation = relations.get(tx, name)
-        pinned = streams.by_id(tx, relation.id).version if relation.kind is Kind.STREAM_TABLE else None
+        pinned = _pinned(tx, relation)
     if relation.kind is Kind.VIEW:
         raise WrongKind(f"{name} is a view and has no versions", hint="ask for the changes of the tables it reads")
     location = warehouse.location_of(relation)

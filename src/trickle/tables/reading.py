@@ -1,7 +1,7 @@
 """Running the user's SQL text: every table reference is bound to one version of that table.
 
-All versions are taken at once, before Spark sees the text: stream tables at the versions the catalog pins, other
-tables at the newest version of their logs. Views are bound like subqueries, down to the tables they read.
+All versions are taken at once, before Spark sees the text: stream tables and replicas at the versions the catalog
+pins, other tables at the newest version of their logs. Views are bound like subqueries, down to the tables they read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName, visible
-from trickle.catalog import relations, streams
+from trickle.catalog import pins, relations, streams
 from trickle.catalog.records import Kind, Relation
 from trickle.engine.failures import spark_errors
 from trickle.engine.query import run_query
@@ -106,13 +106,10 @@ class Reading:
             return self.overlays[relation.id]
         if version is None:
             version = self.versions.get(relation.id)
-        if version is None and relation.kind is Kind.STREAM_TABLE:
+        if version is None and relation.id in self.pins:
             version = self.pins[relation.id]
             if version is None:
-                raise UserError(
-                    f"stream table {relation.name} has not been filled yet",
-                    hint=f"REFRESH STREAM TABLE {relation.name}",
-                )
+                raise _unfilled(relation)
         return open_snapshot(self.warehouse.location_of(relation), version)
 
     def for_columns(self) -> Reading:
@@ -157,9 +154,21 @@ def resolve(
                 pending.extend(reading.views[name].tables)
             case Kind.STREAM_TABLE:
                 reading.pins[relation.id] = streams.by_id(tx, relation.id).version
-            case Kind.TABLE | Kind.ATTACHED:
+            case Kind.TABLE | Kind.ATTACHED | Kind.REPLICA:
                 pass
+    others = [relation.id for relation in reading.tables if relation.id not in reading.pins]
+    reading.pins.update({relation: pin.version for relation, pin in pins.of(tx, others).items()})
     return reading
+
+
+def _unfilled(relation: Relation) -> UserError:
+    if relation.kind is Kind.STREAM_TABLE:
+        return UserError(
+            f"stream table {relation.name} has not been filled yet", hint=f"REFRESH STREAM TABLE {relation.name}"
+        )
+    return UserError(
+        f"{relation.name} is {relation.kind.words} and has not been loaded yet", hint="CALL trickle.ingest()"
+    )
 
 
 def read_table(warehouse: Warehouse, name: TableName, version: int | None = None) -> DataFrame:

@@ -12,6 +12,7 @@ from trickle.catalog.models.gates import (
 )
 from trickle.catalog.models.refreshes import IntentMemberRow, IntentRow, RefreshRow
 from trickle.catalog.models.relations import DependencyRow, FrontierRow, RelationRow, StreamTableRow
+from trickle.catalog.models.replicas import DatabaseRow, PinRow, ReplicaRow
 from trickle.catalog.models.scheduling import (
     JobRow,
     LeaseRow,
@@ -25,6 +26,7 @@ __all__ = [
     "AlertCursorRow",
     "AlertRow",
     "Base",
+    "DatabaseRow",
     "DependencyRow",
     "FrontierRow",
     "FuseRow",
@@ -33,10 +35,12 @@ __all__ = [
     "JobRow",
     "LeaseRow",
     "MetaRow",
+    "PinRow",
     "RefreshGroupMemberRow",
     "RefreshGroupRow",
     "RefreshRow",
     "RelationRow",
+    "ReplicaRow",
     "SchedulerStateRow",
     "SettingRow",
     "SourceGateRow",

@@ -82,10 +82,20 @@ def drop(
 
 def attach(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name for the table.")],
-    path: Annotated[str, typer.Argument(help="Folder or URI of the Delta table.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name for the table, or for the database.")],
+    path: Annotated[str, typer.Argument(help="Folder or URI of the Delta table, or postgresql://user@host/database.")],
+    table: Annotated[
+        list[str] | None, typer.Option("--table", "-t", help="A table of the database; may be repeated.")
+    ] = None,
+    schema: Annotated[str, typer.Option("--schema", help="Schema of the database's tables.")] = "public",
 ) -> None:
-    """Register a Delta table that others write."""
+    """Register a Delta table that others write, or tables of a PostgreSQL database."""
+    if path.startswith(("postgresql://", "postgres://")):
+        with session.connect() as t, working(t.warehouse.engine, f"loading {name}"):
+            made = t.attach_postgres(name, path, tables=table or None, schema=schema)
+        names = [row.name for row in made]
+        show(session, Record({"message": f"attached {name}", "tables": names}, f"attached {', '.join(names)}"))
+        return
     with session.connect() as t:
         t.attach_table(name, path)
     show(session, Record({"message": f"attached {name}", "location": path}, f"attached {name}"))

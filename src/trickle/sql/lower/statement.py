@@ -127,7 +127,9 @@ class _Lowering:
         name = self._fresh(built.name, numbered=not isinstance(_source(node), Scan | Step))
         self._names[id(node)] = name
         alias = exp.TableAlias(this=exp.to_identifier(name, quoted=True))
-        self._ctes.append(exp.CTE(this=self._finished(built), alias=alias))
+        # PostgreSQL would compute what is read twice as a whole, and no index could help.
+        inlined = False if self._dialect == "postgres_own" else None
+        self._ctes.append(exp.CTE(this=self._finished(built), alias=alias, materialized=inlined))
 
     def _block(self, node: Operator) -> Block:
         """A block with a node's rows, to which more can be added."""

@@ -1,0 +1,215 @@
+"""Attaching a PostgreSQL database and letting go of it."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+from trickle.algebra.names import TableName
+from trickle.apply.unit import recover
+from trickle.catalog import databases, pins, relations
+from trickle.catalog.records import Database, Kind, Relation, Replica
+from trickle.errors import ConcurrentModification, InvalidOption, SourceUnreachable
+from trickle.lake.create import create
+from trickle.lake.create import drop as drop_table
+from trickle.lake.location import Location
+from trickle.postgres.connect import Connection, check_dsn, check_writable, connected, shown
+from trickle.postgres.tables import SourceTable, describe, listing
+from trickle.replicas import shape
+from trickle.replicas.captures import capture_of, check_mode, options_of
+from trickle.replicas.loading import Progress, Source, lake_key, lake_schema, load
+from trickle.replicas.locks import one_at_a_time
+from trickle.replicas.switching import Switch, choose, tidy
+from trickle.tables.ddl import remove, taken
+from trickle.warehouse import Warehouse
+
+_LISTED = re.compile(r'(?:"(?:[^"]|"")*"|[^,"])+')
+"""The names in a text with commas, as SQL gives a list."""
+_PART = re.compile(r'\s*(?:"((?:[^"]|"")+)"|([^".]+?))\s*(\.|\Z)')
+
+
+def attach_postgres(
+    warehouse: Warehouse,
+    name: str,
+    dsn: str,
+    *,
+    tables: Sequence[str] | str | None = None,
+    schema: str = "public",
+    cdc_mode: str = "auto",
+    progress: Progress = lambda _name, _rows: None,
+) -> list[Replica]:
+    """Attach tables of a database, load them, and capture what changes from then on.
+
+    ``tables`` are names (``orders``, ``sales.orders``, ``"Odd.Name"``) in ``schema`` where they name none; without
+    them, all tables of the schema. A name that is attached already gets further tables.
+    """
+    mode = check_mode(cdc_mode)
+    place = shown(check_dsn(dsn))
+    with warehouse.catalog.read() as tx:
+        settings = warehouse.settings(tx)
+    with connected(dsn) as connection:
+        check_writable(connection, place)
+        found = [shape.usable(table) for table in _wanted(connection, tables, schema)]
+        if not found:
+            raise InvalidOption(f"there is no table in the schema {schema!r} of {place}")
+        database = _entered(warehouse, name, dsn, mode, options_of(settings))
+        with one_at_a_time(connection, database):
+            switch = Switch(warehouse, database, connection, settings)
+            database = choose(replace(switch, database=tidy(switch)), found)
+            made = [_enter(warehouse, database, table, schema) for table in found]
+            try:
+                capture = capture_of(database, connection, settings)
+                for source in made:
+                    capture.arm(source.table)
+                load(warehouse, database, made, capture, progress=progress)
+            except BaseException:
+                # Half a database would be neither here nor there; what is not loaded is let go of.
+                _let_go(warehouse, [source.replica for source in made])
+                _forget_if_empty(warehouse, database)
+                with suppress(Exception):
+                    for source in made:
+                        capture_of(database, connection, settings).disarm(source.table)
+                raise
+    with warehouse.catalog.read() as tx:
+        attached = {source.replica.relation.id for source in made}
+        return [one for one in databases.replicas(tx, database.id) if one.relation.id in attached]
+
+
+def detach(
+    warehouse: Warehouse,
+    name: str,
+    *,
+    tables: Sequence[str] | str | None = None,
+    cascade: bool = False,
+    force: bool = False,
+) -> list[Relation]:
+    """Let go of a database, or of some of its replicas: here, and at the source.
+
+    Refused while others read a replica, unless ``cascade``. ``force`` goes on when the server does not answer, and
+    leaves its triggers behind.
+    """
+    with warehouse.catalog.read() as tx:
+        database = databases.get(tx, name)
+        settings = warehouse.settings(tx)
+        found = databases.replicas(tx, database.id)
+    wanted = _LISTED.findall(tables) if isinstance(tables, str) else tables
+    going = found if wanted is None else [_named(found, table) for table in wanted]
+    gone: list[Relation] = []
+    for replica in going:
+        recover(warehouse, [replica.relation.id])
+        gone += remove(warehouse, replica.relation, cascade=cascade, statement="detach")
+    try:
+        with connected(database.dsn) as connection:
+            tidy(Switch(warehouse, database, connection, settings), found)
+            capture = capture_of(database, connection, settings)
+            for replica in going:
+                capture.disarm(shape.from_json(replica.oid, replica.schema, replica.table, replica.shape))
+    except SourceUnreachable:
+        if not force:
+            raise
+    _forget_if_empty(warehouse, database)
+    return gone
+
+
+def _named(replicas: Iterable[Replica], name: str) -> Replica:
+    schema, table = split_name(name)
+    for replica in replicas:
+        if table in (replica.table, replica.relation.name.table) and schema in (None, replica.schema):
+            return replica
+    raise InvalidOption(f"no table {name!r} is attached")
+
+
+def split_name(text: str) -> tuple[str | None, str]:
+    """Schema and name of a table, as people write them; exact, without folding.
+
+    >>> split_name('sales.orders'), split_name('"Odd.Name"'), split_name('orders')
+    (('sales', 'orders'), (None, 'Odd.Name'), (None, 'orders'))
+    """
+    parts: list[str] = []
+    place = 0
+    while place < len(text) or not parts:
+        match = _PART.match(text, place)
+        if match is None or len(parts) == 2:
+            raise InvalidOption(f"not the name of a table: {text!r}", hint='write orders, sales.orders or "Odd.Name"')
+        quoted, plain, _ = match.groups()
+        parts.append(quoted.replace('""', '"') if quoted is not None else plain)
+        place = match.end()
+    return (parts[0], parts[1]) if len(parts) == 2 else (None, parts[0])
+
+
+def _wanted(connection: Connection, tables: Sequence[str] | str | None, schema: str) -> list[SourceTable]:
+    if tables is None:
+        return listing(connection, schema)
+    given_names = _LISTED.findall(tables) if isinstance(tables, str) else tables
+    names = [split_name(table) for table in given_names]
+    return [describe(connection, given or schema, table) for given, table in names]
+
+
+def _entered(warehouse: Warehouse, name: str, dsn: str, mode: str, options: dict[str, object]) -> Database:
+    with warehouse.catalog.write() as tx:
+        known = databases.find(tx, name)
+        if known is None:
+            return databases.add(tx, name, dsn=dsn, cdc_mode=mode, options=options, now=warehouse.clock.now())
+        if known.dsn != dsn:
+            databases.update(tx, known.id, dsn=dsn)
+        return databases.get(tx, name)
+
+
+def _enter(warehouse: Warehouse, database: Database, table: SourceTable, schema: str) -> Source:
+    """Make the lake table of a replica, and enter it in the catalog without contents."""
+    plain = table.name if table.schema == schema else f"{table.schema}_{table.name}"
+    name = TableName(database.name, plain)
+    with warehouse.catalog.read() as tx:
+        existing = relations.find(tx, name)
+    if existing is not None:
+        raise taken(existing)
+    location = warehouse.place_for(name)
+    create(location, lake_schema(table), comment=f"replica of {table.shown} in {database.name}")
+    try:
+        return Source(_register(warehouse, database, table, name, location), table)
+    except BaseException:
+        drop_table(location)
+        raise
+
+
+def _register(
+    warehouse: Warehouse, database: Database, table: SourceTable, name: TableName, location: Location
+) -> Replica:
+    now = warehouse.clock.now()
+    with warehouse.catalog.write() as tx:
+        relation = relations.add(
+            tx,
+            name=name,
+            kind=Kind.REPLICA,
+            uid=uuid.uuid4().hex,
+            location=warehouse.relative(location),
+            key=lake_key(table),
+            now=now,
+        )
+        pins.add(tx, relation.id, now)
+        databases.add_replica(
+            tx,
+            relation.id,
+            database.id,
+            oid=table.oid,
+            schema=table.schema,
+            table=table.name,
+            shape=shape.to_json(table),
+        )
+        return databases.replica_of(tx, relation.id)
+
+
+def _let_go(warehouse: Warehouse, replicas: Sequence[Replica]) -> None:
+    for replica in replicas:
+        # Between intent and end the unit will happen: then the replica stays.
+        with suppress(ConcurrentModification):
+            remove(warehouse, replica.relation, cascade=False, statement="detach")
+
+
+def _forget_if_empty(warehouse: Warehouse, database: Database) -> None:
+    with warehouse.catalog.write() as tx:
+        if not databases.replicas(tx, database.id):
+            databases.remove(tx, database.id)

@@ -1,0 +1,127 @@
+"""Reading a PostgreSQL table in Spark tasks: a Python data source over ranges of pages.
+
+Every task has a connection of its own and takes the snapshot that the driver exported and holds open. A range of
+pages is read as a range of ``ctid`` of one part, because the same ``ctid`` is in every partition. What is to be read,
+the address with its password included, travels as one option whose name has Spark keep it out of its displays.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+from psycopg import sql
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from trickle.errors import TrickleError
+from trickle.postgres.connect import Connection, connected
+from trickle.postgres.rows import copy_texts, read_columns
+from trickle.postgres.tables import SourceTable
+from trickle.replicas.shape import from_json, lake_names, to_json
+
+FORMAT = "trickle_postgres"
+OPTION = "secret"
+FAILURE = "trickle-error:"
+"""Stands before an error of ours in the message of an exception from a task."""
+
+PAGES = 4096
+"""Pages of a range: 32 MB, as PostgreSQL makes pages."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """Pages of one part: from the first up to but without the last; the last range of a part has no end."""
+
+    schema: str
+    name: str
+    first: int
+    last: int | None
+
+    @property
+    def where(self) -> sql.Composed:
+        start = sql.SQL("ctid >= {}::tid").format(sql.Literal(f"({self.first},0)"))
+        if self.last is None:
+            return start
+        return sql.SQL("{} AND ctid < {}::tid").format(start, sql.Literal(f"({self.last},0)"))
+
+
+def ranges(connection: Connection, table: SourceTable, pages: int = PAGES) -> list[Range]:
+    """What each task reads."""
+    found = []
+    for part in table.parts:
+        row = connection.execute(
+            "SELECT pg_relation_size(%s::oid) / current_setting('block_size')::int", (part.oid,)
+        ).fetchone()
+        size = int(row[0]) if row is not None and row[0] is not None else 0
+        starts = range(0, max(size, 1), pages)
+        ends: list[int | None] = [start + pages for start in starts]
+        ends[-1] = None
+        found += [Range(part.schema, part.name, first, last) for first, last in zip(starts, ends, strict=True)]
+    return found
+
+
+def read_range(connection: Connection, table: SourceTable, piece: Range) -> Iterator[pa.Table]:
+    """The rows of a range, with the names of the lake."""
+    columns = sql.SQL(", ").join(sql.Identifier(column.name) for column in table.columns)
+    query = sql.SQL("SELECT {} FROM ONLY {} WHERE {}").format(
+        columns, sql.Identifier(piece.schema, piece.name), piece.where
+    )
+    names = [column.name for column in table.columns]
+    for texts in copy_texts(connection, query, names):
+        yield read_columns(texts, table.columns, table.shown).rename_columns(lake_names(names))
+
+
+def begin_at(connection: Connection, snapshot: str) -> None:
+    """Begin a transaction that sees what the snapshot sees."""
+    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+
+
+def plan_of(dsn: str, snapshot: str, table: SourceTable, pieces: Sequence[Range]) -> str:
+    """What the tasks need to know, as one text."""
+    place = {"oid": table.oid, "schema": table.schema, "name": table.name}
+    return json.dumps(
+        {"dsn": dsn, "snapshot": snapshot, **place, "shape": to_json(table), "ranges": [asdict(p) for p in pieces]}
+    )
+
+
+class PostgresSource(DataSource):
+    """The data source that Spark knows as ``trickle_postgres``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - the schema is the caller's own
+        return _Reader(self.options[OPTION])
+
+
+class _Piece(InputPartition):
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+class _Reader(DataSourceReader):
+    def __init__(self, plan: str) -> None:
+        self._plan = plan
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [_Piece(number) for number in range(len(json.loads(self._plan)["ranges"]))]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        assert isinstance(partition, _Piece)
+        plan: dict[str, Any] = json.loads(self._plan)
+        table = from_json(plan["oid"], plan["schema"], plan["name"], plan["shape"])
+        try:
+            with connected(plan["dsn"]) as connection:
+                begin_at(connection, plan["snapshot"])
+                for rows in read_range(connection, table, Range(**plan["ranges"][partition.number])):
+                    yield from rows.to_batches()
+        except TrickleError as error:
+            # Spark keeps nothing but the text of an exception.
+            raise RuntimeError(FAILURE + json.dumps(error.as_dict())) from None

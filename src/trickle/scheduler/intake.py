@@ -1,0 +1,95 @@
+"""Attached databases in a tick: their replicas are brought to the present before the cut is taken.
+
+A server that does not answer holds up nobody: its replicas stay where they are, and it is asked again later, each time
+after a longer rest.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Mapping
+
+import psycopg
+
+from trickle.catalog import databases, scheduling
+from trickle.errors import TrickleError
+from trickle.postgres.connect import open_connection
+from trickle.replicas.ingest import ingest_one
+from trickle.scheduler.lease import Leadership
+from trickle.scheduler.state import Memory
+from trickle.scheduler.wake import CAPTURED, Wake
+from trickle.sources.postgres.triggers import CHANNEL
+from trickle.warehouse import Warehouse
+
+_FIRST_REST = 1.0
+_LONGEST_REST = 60.0
+_LOOK_SECONDS = 1.0
+"""How often a listener looks whether it should end."""
+log = logging.getLogger("trickle.scheduler")
+
+
+def take_in(warehouse: Warehouse, memory: Memory, leader: Leadership) -> None:
+    """Ingest every attached database that is not resting."""
+    with warehouse.catalog.read() as tx:
+        found = databases.listing(tx)
+        told = scheduling.state(tx) if found else None
+    memory.addresses = {database.id: database.dsn for database in found}
+    if told is None or told.paused or told.draining:
+        return
+    for database in found:
+        until, rest = memory.resting.get(database.id, (0.0, 0.0))
+        if time.monotonic() < until:
+            continue
+        try:
+            ingest_one(warehouse, database, fence=leader.fence)
+            memory.resting.pop(database.id, None)
+        except TrickleError as error:
+            if leader.lost:
+                raise
+            rest = min(max(_FIRST_REST, 2 * rest), _LONGEST_REST)
+            memory.resting[database.id] = (time.monotonic() + rest, rest)
+            log.warning("event=ingest_failed database=%s rest=%s error=%r", database.name, rest, error.message)
+
+
+class Listener:
+    """Rings the bell when a capture has something to tell."""
+
+    def __init__(self, wake: Wake) -> None:
+        self._wake = wake
+        self._stop = threading.Event()
+        self._heard: dict[int, str] = {}
+        self._threads: list[threading.Thread] = []
+
+    def listen(self, addresses: Mapping[int, str]) -> None:
+        """Listen to these databases from now on; nothing happens when they are the same as before."""
+        if dict(addresses) == self._heard:
+            return
+        self.close()
+        self._heard, self._stop = dict(addresses), threading.Event()
+        for address in self._heard.values():
+            thread = threading.Thread(target=self._hear, args=(address, self._stop), name="trickle-ear", daemon=True)
+            thread.start()
+            self._threads.append(thread)
+
+    def close(self) -> None:
+        """Listen to nothing any more."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        self._threads, self._heard = [], {}
+
+    def _hear(self, address: str, stop: threading.Event) -> None:
+        while not stop.is_set():
+            try:
+                with open_connection(address) as connection:
+                    connection.execute(f"LISTEN {CHANNEL}")
+                    # What was captured before it began to listen is found by looking once more.
+                    self._wake.ring(CAPTURED)
+                    while not stop.is_set():
+                        for _ in connection.notifies(timeout=_LOOK_SECONDS, stop_after=1):
+                            self._wake.ring(CAPTURED)
+            except (TrickleError, psycopg.Error):
+                # The tick says what is wrong; looking from time to time remains.
+                stop.wait(_LONGEST_REST / 4)
