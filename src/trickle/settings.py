@@ -188,6 +188,15 @@ class Settings:
         100, "WAL that a PostgreSQL server keeps for a slot before it is a warning", low=1
     )
     slot_lag_critical_mb: int = _number(1024, "WAL that a server keeps for a slot before it is critical", low=1)
+    publish_schema: str = _text(
+        "trickle_publish", "schema of the positions of published tables in their database", _identifier, "a name"
+    )
+    publish_channel: str = _text(
+        "trickle_published",
+        "channel that listeners are notified on after a published table changed",
+        _identifier,
+        "a name",
+    )
     differential_max_change_ratio: float = _number(
         0.15, "share of changed rows above which AUTO refreshes in full, until it knows what both cost", high=1.0
     )

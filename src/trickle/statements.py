@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame
 from trickle.algebra.names import TableName, nearest
 from trickle.catalog import preferences, relations
 from trickle.errors import InvalidOption, UnknownFunction
+from trickle.publish.following import follow
 from trickle.refresh import definition
 from trickle.refresh.execute import refresh
 from trickle.refresh.outcome import RefreshResult
@@ -39,6 +40,7 @@ from trickle.sql import (
     Statement,
     Truncate,
     Update,
+    names,
     parse,
 )
 from trickle.tables import dml
@@ -127,6 +129,7 @@ def _stream_statement(
         case AlterStreamTable(name=name, action="set"):
             text = None if statement.query is None else statement.query.text
             definition.alter(warehouse, name, text, statement.options)
+            follow(warehouse, [name])
             return Done(f"stream table {name} altered")
         case AlterStreamTable(name=name, action=action):
             definition.set_suspended(warehouse, name, suspended=action == "suspend")
@@ -137,7 +140,9 @@ def _stream_statement(
             gone = definition.drop_stream_table(warehouse, statement.name, cascade=statement.cascade)
             return Done("dropped " + ", ".join(str(relation.name) for relation in gone))
         case RefreshStreamTable():
-            return refresh(warehouse, [statement.name], force=statement.force)[0]
+            done = refresh(warehouse, [statement.name], force=statement.force)
+            follow(warehouse, [names.table_name(one.name) for one in done])
+            return done[0]
     assert_never(statement)
 
 
@@ -151,6 +156,7 @@ def _create_stream_table(warehouse: Warehouse, statement: CreateStreamTable) -> 
     wanted = definition.Definition.of(warehouse, statement.name, statement.query.text, options)
     make = definition.create_or_replace if statement.or_replace else definition.create_stream_table
     make(warehouse, wanted, initialize=initialize)
+    follow(warehouse, [statement.name])
     return Done(f"stream table {statement.name} created")
 
 
