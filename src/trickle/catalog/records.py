@@ -33,7 +33,7 @@ class Kind(StrEnum):
             case Kind.ATTACHED:
                 return "an attached table"
             case Kind.REPLICA:
-                return "a replica of a PostgreSQL table"
+                return "a replica"
 
 
 class ReplicaStatus(StrEnum):
@@ -229,7 +229,7 @@ class Database:
     # May hold a password: never printed.
     dsn: str = field(repr=False)
     cdc_mode: str
-    """auto, trigger or wal."""
+    """auto, trigger, wal or polling."""
     options: Mapping[str, Any]
     ingested_at: datetime | None
     last_error: str | None

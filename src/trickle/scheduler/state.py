@@ -74,6 +74,8 @@ class Memory:
     """Attached databases that did not answer: until when they are left alone, and for how long."""
     patience: Patience = field(default_factory=Patience)
     """Publications that failed."""
+    polling: Patience = field(default_factory=Patience)
+    """Polled sources that could not be read."""
 
     def keep(self, definitions: Definitions) -> None:
         """Take new definitions, and forget what is about stream tables that are gone."""
