@@ -184,10 +184,22 @@ class Settings:
     on_source_ddl: str = _choice(
         "refuse", "a used column of an attached table that is dropped or retyped", "refuse", "reinitialize"
     )
+    poll_interval: str = _text(
+        "1m", "time between two readings of a polled source that names none", _interval, "a duration from 1s"
+    )
     slot_lag_warning_mb: int = _number(
         100, "WAL that a PostgreSQL server keeps for a slot before it is a warning", low=1
     )
     slot_lag_critical_mb: int = _number(1024, "WAL that a server keeps for a slot before it is critical", low=1)
+    publish_schema: str = _text(
+        "trickle_publish", "schema of the positions of published tables in their database", _identifier, "a name"
+    )
+    publish_channel: str = _text(
+        "trickle_published",
+        "channel that listeners are notified on after a published table changed",
+        _identifier,
+        "a name",
+    )
     differential_max_change_ratio: float = _number(
         0.15, "share of changed rows above which AUTO refreshes in full, until it knows what both cost", high=1.0
     )
@@ -250,7 +262,8 @@ def spell(value: object) -> str:
     """
     if isinstance(value, timedelta):
         return json.dumps(show_duration(value))
-    return json.dumps(value)
+    # JSON's escapes of characters beyond the first plane are none in TOML, and it leaves DEL as it is.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def check_name(name: str) -> None:

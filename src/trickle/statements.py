@@ -15,6 +15,7 @@ from trickle.algebra.names import TableName, nearest
 from trickle.catalog import preferences, relations
 from trickle.errors import InvalidOption, UnknownFunction
 from trickle.immediate.lake import refresh_stream_table
+from trickle.publish.following import follow
 from trickle.refresh import definition
 from trickle.refresh.outcome import RefreshResult
 from trickle.settings import check_name, parse_value, spell
@@ -127,6 +128,7 @@ def _stream_statement(
         case AlterStreamTable(name=name, action="set"):
             text = None if statement.query is None else statement.query.text
             definition.alter(warehouse, name, text, statement.options)
+            follow(warehouse, [name])
             return Done(f"stream table {name} altered")
         case AlterStreamTable(name=name, action=action):
             definition.set_suspended(warehouse, name, suspended=action == "suspend")
@@ -151,6 +153,7 @@ def _create_stream_table(warehouse: Warehouse, statement: CreateStreamTable) -> 
     wanted = definition.Definition.of(warehouse, statement.name, statement.query.text, options)
     make = definition.create_or_replace if statement.or_replace else definition.create_stream_table
     make(warehouse, wanted, initialize=initialize)
+    follow(warehouse, [statement.name])
     return Done(f"stream table {statement.name} created")
 
 

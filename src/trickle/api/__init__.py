@@ -12,8 +12,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from trickle.algebra.names import TableName
-from trickle.api import gating, scheduling, sources
+from trickle.api import gating, publishing, scheduling, sources
 from trickle.api.gating import Gating
+from trickle.api.publishing import Publishing
 from trickle.api.scheduling import Scheduling
 from trickle.api.sources import Sources
 from trickle.api.views import VIEWS
@@ -28,6 +29,7 @@ from trickle.history.failures import close_abandoned
 from trickle.immediate.lake import Following, refresh_stream_table
 from trickle.lake.few import MOST_ROWS, Few
 from trickle.lake.location import Location
+from trickle.publish.following import follow
 from trickle.refresh import definition, explain
 from trickle.refresh.definition import Definition
 from trickle.refresh.explain import AuxiliaryColumn, Fact, Finding, Forecast
@@ -49,6 +51,7 @@ SETTINGS_FILE = "trickle.toml"
 
 PROCEDURES = (
     *gating.PROCEDURES,
+    *publishing.PROCEDURES,
     *scheduling.PROCEDURES,
     *sources.PROCEDURES,
     "alerts",
@@ -135,7 +138,7 @@ def _catalog_file(root: Location, *, create: bool) -> str:
     return file_url(folder / CATALOG_FILE)
 
 
-class Trickle(Gating, Scheduling, Sources):
+class Trickle(Gating, Publishing, Scheduling, Sources):
     """A warehouse with its stream tables."""
 
     def __init__(self, warehouse: Warehouse) -> None:
@@ -229,6 +232,7 @@ class Trickle(Gating, Scheduling, Sources):
         definition.create_or_replace(
             self.warehouse, self._definition(name, query, schedule, refresh_mode, options), initialize=initialize
         )
+        follow(self.warehouse, [names.table_name(name)])
         return self._row(name)
 
     def alter_stream_table(
@@ -236,6 +240,7 @@ class Trickle(Gating, Scheduling, Sources):
     ) -> StreamTableRow:
         """Change the query or options of a stream table; an option of None is cleared."""
         definition.alter(self.warehouse, names.table_name(name), query, changes, initialize=initialize)
+        follow(self.warehouse, [names.table_name(name)])
         return self._row(name)
 
     def drop_stream_table(self, name: str, *, cascade: bool = False) -> list[str]:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
-from trickle.replicas import attach, listing
-from trickle.replicas.ingest import IngestResult, ingest
+from trickle.algebra.names import TableName
+from trickle.replicas import attach, listing, polling
+from trickle.replicas.ingest import IngestResult, ingest, ingest_polled
 from trickle.replicas.listing import BufferRow, CdcHealthRow, CdcStatusRow, SlotRow, SourceRow
+from trickle.sources import polling as reading
+from trickle.sql import names
 from trickle.warehouse import Warehouse
 
 PROCEDURES = (
+    "attach_files",
+    "attach_function",
     "attach_postgres",
     "cdc_status",
     "change_buffer_sizes",
@@ -35,14 +41,50 @@ class Sources:
         tables: Sequence[str] | str | None = None,
         schema: str = "public",
         cdc_mode: str = "auto",
+        schedule: str | None = None,
     ) -> list[SourceRow]:
         """Make tables of a PostgreSQL database sources: loaded now, followed from then on.
 
-        They are called ``name.table`` here. Without ``tables``, all of the schema.
+        They are called ``name.table`` here. Without ``tables``, all of the schema. With ``cdc_mode`` polling they are
+        read whole on the ``schedule``, a duration; then they may be foreign tables, views and materialized views.
         """
-        made = attach.attach_postgres(self.warehouse, name, dsn, tables=tables, schema=schema, cdc_mode=cdc_mode)
+        made = attach.attach_postgres(
+            self.warehouse, name, dsn, tables=tables, schema=schema, cdc_mode=cdc_mode, schedule=schedule
+        )
         attached = {str(replica.relation.name) for replica in made}
         return [row for row in self.list_sources() if row.name in attached]
+
+    def attach_files(
+        self,
+        name: str,
+        path: str | Path,
+        *,
+        format: str = "parquet",
+        options: Mapping[str, str] | str | None = None,
+        schedule: str | None = None,
+    ) -> SourceRow:
+        """Make files that Spark reads (a file, a folder, a pattern) a source: read now, and again on the ``schedule``.
+
+        ``format`` and ``options`` as Spark has them (as one text: ``header=false, sep=;``); CSV has a header unless the
+        options say otherwise.
+        """
+        table, given = names.table_name(name), polling.options_of(options)
+        polling.attach_files(self.warehouse, table, str(path), format, options=given, schedule=schedule)
+        return self._source(table)
+
+    def attach_function(
+        self, name: str, function: reading.PollFunction | str, *, schedule: str | None = None
+    ) -> SourceRow:
+        """Make a function a source: it is handed a Spark session and gives a DataFrame, now and on the ``schedule``.
+
+        One that can be imported, or is given as ``module:function``, is known to every process.
+        """
+        table = names.table_name(name)
+        polling.attach_function(self.warehouse, table, function, schedule=schedule)
+        return self._source(table)
+
+    def _source(self, name: TableName) -> SourceRow:
+        return next(row for row in self.list_sources() if names.table_name(row.name) == name)
 
     def detach(
         self, name: str, *, tables: Sequence[str] | str | None = None, cascade: bool = False, force: bool = False
@@ -51,11 +93,16 @@ class Sources:
 
         ``cascade`` drops what reads them too; ``force`` goes on when the server does not answer.
         """
-        gone = attach.detach(self.warehouse, name, tables=tables, cascade=cascade, force=force)
+        gone = None if tables is not None else polling.detach(self.warehouse, name, cascade=cascade)
+        if gone is None:
+            gone = attach.detach(self.warehouse, name, tables=tables, cascade=cascade, force=force)
         return [str(relation.name) for relation in gone]
 
     def ingest(self, name: str | None = None) -> list[IngestResult]:
-        """Bring the replicas of all databases, or of one, to the present; those that moved."""
+        """Bring the replicas of all databases, or of one, to the present; those that moved. Also one polled source."""
+        one = None if name is None else polling.named(self.warehouse, name)
+        if one is not None:
+            return ingest_polled(self.warehouse, [one.relation.id])
         return ingest(self.warehouse, None if name is None else [name])
 
     def list_sources(self) -> list[SourceRow]:

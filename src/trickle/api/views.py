@@ -1,9 +1,10 @@
-"""The system views of gates, scheduler and attached databases: the rows of the methods of the same name."""
+"""The system views of gates, scheduler, sources and publications: the rows of the methods of the same name."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from trickle.publish import listing as publications
 from trickle.refresh import fuse, loads, usergates
 from trickle.replicas import listing
 from trickle.scheduler import control, graph
@@ -17,6 +18,7 @@ VIEWS: Mapping[str, View] = {
     "fuse_status": (fuse.FuseStatusRow, fuse.fuse_status),
     "gates": (usergates.UserGateRow, usergates.listed),
     "jobs": (control.JobRow, control.parallel_job_status),
+    "list_publications": (publications.PublicationRow, publications.list_publications),
     "list_sources": (listing.SourceRow, listing.list_sources),
     "refresh_groups": (control.RefreshGroupRow, control.refresh_groups),
     "scc_status": (graph.ComponentRow, graph.scc_status),

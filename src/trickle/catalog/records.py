@@ -33,7 +33,7 @@ class Kind(StrEnum):
             case Kind.ATTACHED:
                 return "an attached table"
             case Kind.REPLICA:
-                return "a replica of a PostgreSQL table"
+                return "a replica"
 
 
 class ReplicaStatus(StrEnum):
@@ -44,6 +44,14 @@ class ReplicaStatus(StrEnum):
     ACTIVE = "ACTIVE"
     BROKEN = "BROKEN"
     """Its source is gone or was changed, and somebody has to decide."""
+
+
+class PolledKind(StrEnum):
+    """What a polled source is."""
+
+    FILES = "files"
+    FUNCTION = "function"
+    """A function of the user's that gives a DataFrame."""
 
 
 class Status(StrEnum):
@@ -221,7 +229,7 @@ class Database:
     # May hold a password: never printed.
     dsn: str = field(repr=False)
     cdc_mode: str
-    """auto, trigger or wal."""
+    """auto, trigger, wal or polling."""
     options: Mapping[str, Any]
     ingested_at: datetime | None
     last_error: str | None
@@ -243,6 +251,44 @@ class Replica:
     problem: str | None
     loaded_at: datetime | None
     pin: Pin
+
+
+@dataclass(frozen=True)
+class Polled:
+    """A source that is read whole from time to time, and kept as a replica."""
+
+    relation: Relation
+    kind: PolledKind
+    definition: Mapping[str, Any]
+    schedule: str
+    status: ReplicaStatus
+    problem: str | None
+    polled_at: datetime | None
+    last_error: str | None
+    last_error_at: datetime | None
+    pin: Pin
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A stream table as a table of a PostgreSQL database."""
+
+    id: int
+    uid: str
+    """What the database knows it by."""
+    relation: Relation
+    dsn: str = field(repr=False)
+    """It may hold a password."""
+    schema: str
+    table: str
+    version: int | None
+    """The version that was last seen there; None before the first copy."""
+    stream_version: int | None
+    """The version that readers of the stream table see."""
+    published_at: datetime | None
+    last_error: str | None
+    last_error_at: datetime | None
+    created_at: datetime
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,8 @@ from trickle.errors import (
 _CONFLICT = "40"
 _LOCK_NOT_AVAILABLE = "55P03"
 _DATA = "22"
+_CONSTRAINT = "23"
+_RAISED = "P0"
 _DISK_FULL = "53100"
 _TOO_MANY = "53300"
 _NO_RIGHT = "42501"
@@ -94,6 +96,10 @@ def _by_state(state: str, detail: str, place: str) -> TrickleError:
             detail=detail,
             hint="the replicas are loaded anew by the next ingest",
         )
+    if state[:2] == _CONSTRAINT:
+        return InvalidData(f"a constraint of the PostgreSQL database at {place} refuses a row", detail=detail)
+    if state[:2] == _RAISED:
+        return InvalidData(f"a trigger or function of the database at {place} raised an error", detail=detail)
     if state[:2] == _DATA:
         return InvalidData(f"the PostgreSQL server at {place} refused a value", detail=detail)
     return InternalError(f"the PostgreSQL server at {place} refused a statement", detail=f"{detail} [{state}]")

@@ -13,7 +13,7 @@ from typing import Protocol
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
-from trickle.catalog import history, intents, relations, streams
+from trickle.catalog import history, intents, publications, relations, streams
 from trickle.catalog.records import Action, Kind, Outcome, RefreshMode, RefreshRecord, Relation, Status, StreamTable
 from trickle.changes.between import ChangeBuffer
 from trickle.dag.graph import order
@@ -78,8 +78,8 @@ def _member(warehouse: Warehouse, tx: Session, stream: StreamTable, depth: int) 
     text = parsed(stream.text, depth)
     reading = resolve(warehouse, tx, text)
     read = {r.id: streams.by_id(tx, r.id) for r in reading.tables if r.kind is Kind.STREAM_TABLE}
-    consumers = relations.dependents(tx, stream.relation.id)
-    return Member(stream, text, reading, read, has_consumers=bool(consumers))
+    consumers = bool(relations.dependents(tx, stream.relation.id)) or publications.are_there(tx, stream.relation.id)
+    return Member(stream, text, reading, read, has_consumers=consumers)
 
 
 def is_unfinished(tx: Session, members: Sequence[Member]) -> bool:

@@ -19,9 +19,10 @@ from trickle.lake.location import Location
 from trickle.postgres.connect import Connection, check_dsn, check_writable, connected, shown
 from trickle.postgres.tables import SourceTable, describe, listing
 from trickle.replicas import shape
-from trickle.replicas.captures import capture_of, check_mode, options_of
+from trickle.replicas.captures import POLLING, SCHEDULE, capture_of, check_mode, options_of
 from trickle.replicas.loading import Progress, Source, lake_key, lake_schema, load
 from trickle.replicas.locks import one_at_a_time
+from trickle.replicas.polling import check_interval
 from trickle.replicas.switching import Switch, choose, tidy
 from trickle.tables.ddl import remove, taken
 from trickle.warehouse import Warehouse
@@ -39,23 +40,30 @@ def attach_postgres(
     tables: Sequence[str] | str | None = None,
     schema: str = "public",
     cdc_mode: str = "auto",
+    schedule: str | None = None,
     progress: Progress = lambda _name, _rows: None,
 ) -> list[Replica]:
     """Attach tables of a database, load them, and capture what changes from then on.
 
     ``tables`` are names (``orders``, ``sales.orders``, ``"Odd.Name"``) in ``schema`` where they name none; without
-    them, all tables of the schema. A name that is attached already gets further tables.
+    them, all tables of the schema. A name that is attached already gets further tables. ``schedule`` says how often
+    they are read, with ``cdc_mode`` polling.
     """
     mode = check_mode(cdc_mode)
     place = shown(check_dsn(dsn))
     with warehouse.catalog.read() as tx:
         settings = warehouse.settings(tx)
+    options = options_of(settings)
+    if mode == POLLING:
+        options[SCHEDULE] = check_interval(schedule, settings)
+    elif schedule is not None:
+        raise InvalidOption("a schedule is for cdc_mode 'polling'", hint="other captures are read by every tick")
     with connected(dsn) as connection:
         check_writable(connection, place)
-        found = [shape.usable(table) for table in _wanted(connection, tables, schema)]
+        found = [shape.usable(table, by_polling=mode == POLLING) for table in _wanted(connection, tables, schema)]
         if not found:
             raise InvalidOption(f"there is no table in the schema {schema!r} of {place}")
-        database = _entered(warehouse, name, dsn, mode, options_of(settings))
+        database = _entered(warehouse, name, dsn, mode, options)
         with one_at_a_time(connection, database):
             switch = Switch(warehouse, database, connection, settings)
             database = choose(replace(switch, database=tidy(switch)), found)

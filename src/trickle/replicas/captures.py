@@ -10,16 +10,19 @@ from trickle.postgres.connect import Connection
 from trickle.settings import Settings
 from trickle.sources.postgres.buffers import TriggerCapture
 from trickle.sources.postgres.capture import Capture
+from trickle.sources.postgres.polling import PollingCapture
 from trickle.sources.postgres.triggers import Style
 from trickle.sources.postgres.wal import WalCapture
 
-MODES = ("auto", "trigger", "wal")
+MODES = ("auto", "trigger", "wal", "polling")
 """What can be asked for; ``auto`` takes what the database allows, the WAL first."""
 
-TRIGGER, WAL = TriggerCapture.mode, WalCapture.mode
+TRIGGER, WAL, POLLING = TriggerCapture.mode, WalCapture.mode, PollingCapture.mode
 
 CAPTURE = "capture"
 """The option of a database that names the capture that counts."""
+SCHEDULE = "schedule"
+"""The option that says how often the tables of a polled database are read."""
 SLOT = "slot"
 """The option that names its slot and its publication."""
 
@@ -46,6 +49,8 @@ def capture_named(mode: str, database: Database, connection: Connection, setting
     """The capture of this mode, whether it counts or not."""
     if mode == WAL:
         return wal_of(database, connection, settings)
+    if mode == POLLING:
+        return PollingCapture(connection)
     return TriggerCapture(connection, style_of(database, settings))
 
 

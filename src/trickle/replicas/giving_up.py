@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from trickle.catalog import intents, pins
-from trickle.catalog.records import Replica
+from trickle.catalog.records import Polled, Replica
 from trickle.errors import CatalogUnreachable
 from trickle.lake.prepared import Prepared
 from trickle.warehouse import Warehouse
 
 
-def give_up(warehouse: Warehouse, replicas: Sequence[Replica], prepared: Mapping[int, Prepared]) -> None:
+def give_up(warehouse: Warehouse, replicas: Sequence[Replica | Polled], prepared: Mapping[int, Prepared]) -> None:
     """Discard what was staged for replicas whose pin has not moved and is not about to."""
     try:
         with warehouse.catalog.read() as tx:

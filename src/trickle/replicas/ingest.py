@@ -21,7 +21,7 @@ from sqlalchemy.orm import Session
 from trickle.algebra.names import TableName
 from trickle.algebra.weights import WEIGHT
 from trickle.apply.unit import PinnedMember, application_id, commit_unit, recover
-from trickle.catalog import alerts, databases, relations
+from trickle.catalog import alerts, databases, polled, relations
 from trickle.catalog.records import Database, Event, Relation, Replica, ReplicaStatus
 from trickle.engine.arrow import for_spark
 from trickle.errors import HistoryLost, InternalError, TrickleError
@@ -36,11 +36,12 @@ from trickle.lake.stage import stage_few
 from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import SourceTable, describe_oids
 from trickle.replicas import shape
-from trickle.replicas.captures import TRIGGER, capture_of
+from trickle.replicas.captures import POLLING, TRIGGER, capture_of, mode_of
 from trickle.replicas.giving_up import give_up
 from trickle.replicas.kept import with_kept
 from trickle.replicas.loading import Fence, Source, lake_key, load, nullable
 from trickle.replicas.locks import one_at_a_time
+from trickle.replicas.polling import poll_all
 from trickle.replicas.switching import Switch, fall_back, reconsider, tidy, watch_slot
 from trickle.settings import Settings
 from trickle.sources.postgres.capture import Capture, Changes
@@ -65,14 +66,23 @@ def ingest(
     """Bring the replicas of attached databases to the present: of all, or of those named. Those that moved are told."""
     with warehouse.catalog.read() as tx:
         found = databases.listing(tx) if names is None else [databases.get(tx, name) for name in names]
-    return [result for database in found for result in ingest_one(warehouse, database, fence=fence)]
+    results = [result for database in found for result in ingest_one(warehouse, database, fence=fence)]
+    return results if names is not None else [*results, *ingest_polled(warehouse)]
+
+
+def ingest_polled(warehouse: Warehouse, relation_ids: Collection[int] | None = None) -> list[IngestResult]:
+    """Read polled files and functions, all or some; those that changed."""
+    return [
+        IngestResult("", one.name, one.rows_inserted, one.rows_deleted) for one in poll_all(warehouse, relation_ids)
+    ]
 
 
 def ingest_for(warehouse: Warehouse, names: Collection[TableName]) -> None:
     """Bring to the present what stream tables read, at any distance."""
     with warehouse.catalog.read() as tx:
         found = databases.listing(tx)
-        if not found:
+        others = {one.relation.id for one in polled.listing(tx)}
+        if not found and not others:
             return
         owners = {replica.relation.id: replica.database_id for replica in databases.replicas(tx)}
         read = _upstream(tx, [relation.id for name in names if (relation := relations.find(tx, name)) is not None])
@@ -80,6 +90,7 @@ def ingest_for(warehouse: Warehouse, names: Collection[TableName]) -> None:
     for database in found:
         if database.id in wanted:
             ingest_one(warehouse, database)
+    ingest_polled(warehouse, read & others)
 
 
 def _upstream(tx: Session, relation_ids: Collection[int]) -> set[int]:
@@ -104,7 +115,7 @@ def ingest_one(warehouse: Warehouse, database: Database, *, fence: Fence | None 
     except TrickleError as error:
         _note_failure(warehouse, database, error)
         raise
-    if results or database.last_error is not None:
+    if results or database.last_error is not None or mode_of(database) == POLLING:
         with warehouse.catalog.write() as tx:
             databases.update(tx, database.id, ingested_at=warehouse.clock.now(), last_error=None, last_error_at=None)
     return results
@@ -138,6 +149,8 @@ class _Ingest:
             self.settings: Settings = warehouse.settings(tx)
 
     def run(self) -> list[IngestResult]:
+        if mode_of(self.database) == POLLING:
+            return self._polled()
         switch = Switch(self.warehouse, self.database, self.connection, self.settings, self.fence)
         self.database = tidy(switch)
         capture = capture_of(self.database, self.connection, self.settings)
@@ -150,6 +163,24 @@ class _Ingest:
         switch = replace(switch, database=self.database)
         self.database = reconsider(switch, self.bring)
         watch_slot(replace(switch, database=self.database))
+        return self.results
+
+    def _polled(self) -> list[IngestResult]:
+        """Read all tables in one snapshot, and take over the rows that differ."""
+        replicas = self._replicas()
+        there = describe_oids(self.connection, [replica.oid for replica in replicas])
+        fit = [one for one in replicas if one.status is ReplicaStatus.ACTIVE and self._fits(one, there.get(one.oid))]
+        found = [*fit, *self._waiting(there)]
+        sources = [Source(replica, shape.anew(_known(replica), there[replica.oid])) for replica in found]
+        capture = capture_of(self.database, self.connection, self.settings)
+        load(self.warehouse, self.database, sources, capture, fence=self.fence)
+        after = {one.relation.id: one.pin.version for one in self._replicas()}
+        for replica in found:
+            before, now = replica.pin.version, after[replica.relation.id]
+            if before is not None and now is not None and before != now:
+                count = count_changes(self.warehouse.location_of(replica.relation), before, now)
+                result = _result(self.database, replica.relation, count.inserted or 0, count.deleted or 0)
+                self.results.append(replace(result, loaded=replica.status is ReplicaStatus.LOADING))
         return self.results
 
     def _follows(self, mode: str) -> bool:

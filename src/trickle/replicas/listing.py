@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from trickle.catalog import databases
+from trickle.catalog import databases, polled
 from trickle.catalog.records import Database, Replica
 from trickle.errors import TrickleError
 from trickle.postgres.connect import connected, shown
@@ -45,7 +45,7 @@ class CdcStatusRow:
     cdc_mode: str
     """As it was asked for."""
     state: str
-    """TRIGGER, TRANSITIONING or WAL."""
+    """TRIGGER, TRANSITIONING, WAL or POLLING."""
     reason: str | None
 
 
@@ -99,6 +99,28 @@ def list_sources(warehouse: Warehouse) -> list[SourceRow]:
             last_error=database.last_error,
         )
         for database, replica in _all(warehouse)
+    ] + _polled(warehouse)
+
+
+def _polled(warehouse: Warehouse) -> list[SourceRow]:
+    with warehouse.catalog.read() as tx:
+        found = polled.listing(tx)
+    return [
+        SourceRow(
+            name=str(one.relation.name),
+            database="",
+            address=str(one.definition.get("path", "")),
+            source=str(one.definition.get("format") or one.definition.get("function")),
+            status=one.status.value,
+            problem=one.problem,
+            key=None,
+            version=one.pin.version,
+            position=one.pin.position,
+            loaded_at=one.polled_at,
+            ingested_at=one.polled_at,
+            last_error=one.last_error,
+        )
+        for one in found
     ]
 
 

@@ -19,13 +19,16 @@ from trickle.postgres.types import PgType
 _UNSTORABLE = re.compile(r"[ ,;{}()\n\t=]")
 
 
-def usable(table: SourceTable) -> SourceTable:
+_CAPTURED = (Relkind.TABLE, Relkind.PARTITIONED)
+
+
+def usable(table: SourceTable, *, by_polling: bool = False) -> SourceTable:
     """The table with the columns that can be captured: those that are computed at every read are in no row."""
-    if table.kind not in (Relkind.TABLE, Relkind.PARTITIONED):
+    if table.kind not in _CAPTURED and not by_polling:
         raise UnsupportedTable(
             f"{table.shown} cannot be captured by triggers or WAL",
             detail=f"it is a {table.kind.name.lower().replace('_', ' ')}",
-            hint="attach the tables that it is made from",
+            hint="attach the tables that it is made from, or use cdc_mode = 'polling'",
         )
     found = table.with_columns(column.name for column in table.columns if column.generated != "v")
     if not found.columns:
@@ -154,4 +157,4 @@ def anew(known: SourceTable, now: SourceTable) -> SourceTable:
     """The source as it is now, with those of the used columns that are still there, and the same ones by number."""
     numbers = {column.attnum for column in known.columns}
     all_used: Sequence[str] = [column.name for column in now.columns if column.attnum in numbers]
-    return usable(now).with_columns(all_used)
+    return usable(now, by_polling=known.kind not in _CAPTURED).with_columns(all_used)

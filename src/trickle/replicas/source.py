@@ -20,7 +20,7 @@ from pyspark.sql.types import StructType
 from trickle.errors import TrickleError
 from trickle.postgres.connect import Connection, connected
 from trickle.postgres.rows import copy_texts, read_columns
-from trickle.postgres.tables import SourceTable
+from trickle.postgres.tables import Relkind, SourceTable
 from trickle.replicas.shape import from_json, lake_names, to_json
 
 FORMAT = "trickle_postgres"
@@ -34,7 +34,9 @@ PAGES = 4096
 
 @dataclass(frozen=True)
 class Range:
-    """Pages of one part: from the first up to but without the last; the last range of a part has no end."""
+    """Pages of one part: from the first up to but without the last; the last range of a part has no end. A first one
+    below 0 stands for all rows of what has no pages.
+    """
 
     schema: str
     name: str
@@ -42,7 +44,9 @@ class Range:
     last: int | None
 
     @property
-    def where(self) -> sql.Composed:
+    def where(self) -> sql.Composable:
+        if self.first < 0:
+            return sql.SQL("true")
         start = sql.SQL("ctid >= {}::tid").format(sql.Literal(f"({self.first},0)"))
         if self.last is None:
             return start
@@ -51,6 +55,9 @@ class Range:
 
 def ranges(connection: Connection, table: SourceTable, pages: int = PAGES) -> list[Range]:
     """What each task reads."""
+    if table.kind in (Relkind.FOREIGN, Relkind.VIEW):
+        # These have no pages.
+        return [Range(table.schema, table.name, -1, None)]
     found = []
     for part in table.parts:
         row = connection.execute(

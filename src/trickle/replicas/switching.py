@@ -21,7 +21,7 @@ from trickle.errors import InternalError, SourceRefused, TrickleError
 from trickle.postgres.connect import Connection
 from trickle.postgres.tables import SourceTable
 from trickle.replicas import shape
-from trickle.replicas.captures import CAPTURE, TRIGGER, WAL, capture_named, mode_of, wal_of
+from trickle.replicas.captures import CAPTURE, POLLING, TRIGGER, WAL, capture_named, mode_of, wal_of
 from trickle.replicas.loading import Fence
 from trickle.settings import Settings
 from trickle.sources.postgres import transition
@@ -79,6 +79,8 @@ def choose(switch: Switch, tables: Sequence[SourceTable]) -> Database:
     wanted = switch.database.cdc_mode
     if wanted == TRIGGER:
         return switch.database
+    if wanted == POLLING:
+        return switch.noted(**{CAPTURE: POLLING}).database
     hindered = _obstacles(switch, tables)
     if hindered and wanted == WAL:
         raise SourceRefused(

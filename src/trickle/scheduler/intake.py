@@ -13,10 +13,13 @@ from collections.abc import Mapping
 
 import psycopg
 
-from trickle.catalog import databases, scheduling
+from trickle.catalog import databases, polled, scheduling
+from trickle.catalog.records import Database, Polled
 from trickle.errors import TrickleError
 from trickle.postgres.connect import open_connection
+from trickle.replicas.captures import POLLING, SCHEDULE, mode_of
 from trickle.replicas.ingest import ingest_one
+from trickle.replicas.polling import is_due, poll
 from trickle.scheduler.lease import Leadership
 from trickle.scheduler.state import Memory
 from trickle.scheduler.wake import CAPTURED, Wake
@@ -34,13 +37,14 @@ def take_in(warehouse: Warehouse, memory: Memory, leader: Leadership) -> None:
     """Ingest every attached database that is not resting."""
     with warehouse.catalog.read() as tx:
         found = databases.listing(tx)
-        told = scheduling.state(tx) if found else None
+        others = polled.listing(tx)
+        told = scheduling.state(tx) if found or others else None
     memory.addresses = {database.id: database.dsn for database in found}
     if told is None or told.paused or told.draining:
         return
     for database in found:
         until, rest = memory.resting.get(database.id, (0.0, 0.0))
-        if time.monotonic() < until:
+        if time.monotonic() < until or _is_early(warehouse, database):
             continue
         try:
             ingest_one(warehouse, database, fence=leader.fence)
@@ -51,6 +55,30 @@ def take_in(warehouse: Warehouse, memory: Memory, leader: Leadership) -> None:
             rest = min(max(_FIRST_REST, 2 * rest), _LONGEST_REST)
             memory.resting[database.id] = (time.monotonic() + rest, rest)
             log.warning("event=ingest_failed database=%s rest=%s error=%r", database.name, rest, error.message)
+
+    for one in others:
+        if is_due(one.schedule, one.polled_at, warehouse.clock.now()):
+            _take_in_polled(warehouse, memory, leader, one)
+
+
+def _is_early(warehouse: Warehouse, database: Database) -> bool:
+    """Whether a database that is read whole was read lately."""
+    if mode_of(database) != POLLING:
+        return False
+    return not is_due(str(database.options[SCHEDULE]), database.ingested_at, warehouse.clock.now())
+
+
+def _take_in_polled(warehouse: Warehouse, memory: Memory, leader: Leadership, source: Polled) -> None:
+    if memory.polling.is_resting(source.relation.id):
+        return
+    try:
+        poll(warehouse, source.relation.id, fence=leader.fence)
+        memory.polling.succeeded(source.relation.id)
+    except TrickleError as error:
+        if leader.lost:
+            raise
+        memory.polling.failed(source.relation.id)
+        log.warning("event=poll_failed source=%s error=%r", source.relation.name, error.message)
 
 
 class Listener:

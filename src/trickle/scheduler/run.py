@@ -13,6 +13,7 @@ from trickle.catalog import leases, scheduling
 from trickle.catalog.store import Catalog
 from trickle.errors import ConcurrentModification, TrickleError
 from trickle.history.sinks import LogSink, deliver, sinks_of
+from trickle.publish.following import follow
 from trickle.refresh.outcome import RefreshResult
 from trickle.scheduler.carrying import Run
 from trickle.scheduler.crew import Crew
@@ -134,6 +135,8 @@ def tick(warehouse: Warehouse, now: datetime | None = None) -> list[RefreshResul
         finally:
             scheduler.close()
     _tell(warehouse)
+    with suppress(TrickleError):
+        follow(warehouse, patience=memory_of(warehouse).patience)
     return scheduler.results
 
 

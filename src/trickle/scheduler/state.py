@@ -22,6 +22,7 @@ from trickle.errors import TrickleError
 from trickle.gates.facts import WatermarkGroup
 from trickle.history.failures import is_abandoned
 from trickle.lake.log import commit_path
+from trickle.publish.following import Patience
 from trickle.refresh.board import Board
 from trickle.refresh.lineage import Lineage
 from trickle.refresh.members import capped
@@ -71,6 +72,10 @@ class Memory:
     """Of attached databases; they may hold passwords."""
     resting: dict[int, tuple[float, float]] = field(default_factory=dict)
     """Attached databases that did not answer: until when they are left alone, and for how long."""
+    patience: Patience = field(default_factory=Patience)
+    """Publications that failed."""
+    polling: Patience = field(default_factory=Patience)
+    """Polled sources that could not be read."""
 
     def keep(self, definitions: Definitions) -> None:
         """Take new definitions, and forget what is about stream tables that are gone."""

@@ -255,6 +255,7 @@ def remove(warehouse: Warehouse, relation: Relation, *, cascade: bool, statement
         above = _above(tx, relation)
         if not cascade:
             guard.refuse_drop(above, relation, statement)
+            guard.refuse_published(tx, relation, statement)
         gone = [*above, relation]
         for each in gone:
             # Of those that read each other, none would be the first to go.

@@ -8,7 +8,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
-from trickle.catalog import relations, streams
+from trickle.catalog import publications, relations, streams
 from trickle.catalog.records import Kind, RefreshMode, Relation
 from trickle.dag.graph import path
 from trickle.errors import CycleError, DependentsExist
@@ -71,6 +71,16 @@ def refuse_drop(broken: Collection[Relation], relation: Relation, statement: str
         raise DependentsExist(
             f"cannot drop {relation.name}: {_depend(broken)} on it",
             hint=f"{statement} {relation.name} CASCADE drops them too",
+        )
+
+
+def refuse_published(tx: Session, relation: Relation, statement: str) -> None:
+    """Refuse to drop what is kept in a PostgreSQL database too."""
+    found = publications.listing(tx, [relation.id])
+    if found:
+        raise DependentsExist(
+            f"cannot drop {relation.name}: it is published to {found[0].schema}.{found[0].table}",
+            hint=f"CALL trickle.unpublish(...) first; {statement} {relation.name} CASCADE leaves that table as it is",
         )
 
 

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName, visible
 from trickle.apply.unit import PinnedMember, application_id, commit_unit, commits_of
-from trickle.catalog import alerts, history, intents, jobs, pins, relations, streams, watermarks
+from trickle.catalog import alerts, history, intents, jobs, pins, publications, relations, streams, watermarks
 from trickle.catalog.records import Kind, Relation
 from trickle.changes.between import ChangeBuffer
 from trickle.errors import ConcurrentModification, InvalidOption, WrongKind
@@ -132,8 +132,8 @@ def _vacuum_inner(
 
 
 def _needed(tx: Session, relation: Relation) -> set[int]:
-    """Versions that readers and the frontiers of consumers still refer to."""
-    needed: set[int] = set()
+    """Versions that readers, publications and the frontiers of consumers still refer to."""
+    needed = {one.version for one in publications.listing(tx, [relation.id]) if one.version is not None}
     pinned = _pinned(tx, relation)
     needed |= {pinned} if pinned is not None else set()
     for dependency in relations.dependents(tx, relation.id):

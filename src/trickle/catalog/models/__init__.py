@@ -10,6 +10,7 @@ from trickle.catalog.models.gates import (
     WatermarkHistoryRow,
     WatermarkRow,
 )
+from trickle.catalog.models.publications import PolledRow, PublicationRow
 from trickle.catalog.models.refreshes import IntentMemberRow, IntentRow, RefreshRow
 from trickle.catalog.models.relations import DependencyRow, FrontierRow, RelationRow, StreamTableRow
 from trickle.catalog.models.replicas import DatabaseRow, PinRow, ReplicaRow
@@ -36,6 +37,8 @@ __all__ = [
     "LeaseRow",
     "MetaRow",
     "PinRow",
+    "PolledRow",
+    "PublicationRow",
     "RefreshGroupMemberRow",
     "RefreshGroupRow",
     "RefreshRow",

@@ -19,6 +19,7 @@ from trickle.catalog.records import Pin, Relation
 from trickle.immediate.lake.rebasing import rebase
 from trickle.lake.prepared import Prepared
 from trickle.lake.snapshot import Snapshot
+from trickle.publish.following import follow
 from trickle.refresh.brought import Brought, staged_base
 from trickle.refresh.execute import refresh
 from trickle.tables.pinning import followers
@@ -38,6 +39,7 @@ class Following:
         if readers:
             brought = Brought(staged={table.id: staged_base(snapshot, prepared)}, members=[member])
             refresh(warehouse, [reader.name for reader in readers], brought=brought)
+            follow(warehouse, [reader.name for reader in readers])
         else:
             commit_unit(warehouse, [member])
         return commit.version

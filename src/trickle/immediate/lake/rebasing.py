@@ -13,11 +13,13 @@ from trickle.apply.unit import PinnedMember, recover
 from trickle.catalog import intents, pins, relations, streams
 from trickle.catalog.records import Action, Kind, Pin, RefreshMode, Relation, StreamTable
 from trickle.lake.snapshot import latest_version
+from trickle.publish.following import follow
 from trickle.refresh.brought import Brought
 from trickle.refresh.execute import refresh
 from trickle.refresh.lineage import load_lineage
 from trickle.refresh.outcome import RefreshResult
 from trickle.sources.lake import LakePosition
+from trickle.sql.names import table_name
 from trickle.tables.pinning import followers, is_equal
 from trickle.warehouse import Warehouse
 
@@ -35,7 +37,9 @@ def refresh_stream_table(warehouse: Warehouse, name: TableName, *, force: bool =
             base = sorted(lineage.base_sources(stream.relation.id))
             tables = [lineage.tables[table] for table in base if lineage.tables[table].kind is Kind.TABLE]
     if tables is None:
-        return refresh(warehouse, [name], force=force)[0]
+        results = refresh(warehouse, [name], force=force)
+        follow(warehouse, [table_name(one.name) for one in results])
+        return results[0]
     results = rebase(warehouse, tables, stream.relation, force=force)
     return next((one for one in results if one.name == str(name)), _nothing(warehouse, name))
 
@@ -63,7 +67,9 @@ def rebase(
         members=[_member(held[table.id], newest[table.id]) for table in behind],
     )
     names = list(dict.fromkeys(relation.name for relation in moved))
-    return refresh(warehouse, names, force=force, brought=brought)
+    results = refresh(warehouse, names, force=force, brought=brought)
+    follow(warehouse, names)
+    return results
 
 
 def _is_behind(warehouse: Warehouse, table: Relation, held: dict[int, Pin], newest: dict[int, int]) -> bool:
