@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trickle.immediate.postgres import listing as immediate
+from trickle.immediate.postgres.hosting import settle_all
 from trickle.replicas import attach, listing
 from trickle.replicas.ingest import IngestResult, ingest
 from trickle.replicas.listing import BufferRow, CdcHealthRow, CdcStatusRow, SlotRow, SourceRow
@@ -52,6 +54,8 @@ class Sources:
         ``cascade`` drops what reads them too; ``force`` goes on when the server does not answer.
         """
         gone = attach.detach(self.warehouse, name, tables=tables, cascade=cascade, force=force)
+        settle_all(self.warehouse)
+        attach.forget_if_empty(self.warehouse, name)
         return [str(relation.name) for relation in gone]
 
     def ingest(self, name: str | None = None) -> list[IngestResult]:
@@ -67,8 +71,8 @@ class Sources:
         return listing.cdc_status(self.warehouse)
 
     def check_cdc_health(self) -> list[CdcHealthRow]:
-        """How each capture is doing, as the servers say."""
-        return listing.check_cdc_health(self.warehouse)
+        """How each capture is doing, and each IMMEDIATE stream table in PostgreSQL, as the servers say."""
+        return [*listing.check_cdc_health(self.warehouse), *immediate.health(self.warehouse)]
 
     def slot_health(self) -> list[SlotRow]:
         """How much WAL the servers keep for replication slots, as they say."""
@@ -79,5 +83,11 @@ class Sources:
         return listing.change_buffer_sizes(self.warehouse)
 
     def rebuild_cdc_triggers(self, name: str | None = None) -> list[str]:
-        """Put back capture triggers that somebody removed or disabled; the replicas that are loaded anew for it."""
-        return listing.rebuild_cdc_triggers(self.warehouse, None if name is None else [name])
+        """Put back triggers that somebody removed or disabled; the replicas that are loaded anew for it, and the
+        IMMEDIATE stream tables that were computed anew.
+        """
+        wanted = None if name is None else [name]
+        return [
+            *listing.rebuild_cdc_triggers(self.warehouse, wanted),
+            *immediate.repair_all(self.warehouse, wanted),
+        ]

@@ -41,6 +41,7 @@ from trickle.tables.reading import Reading, parsed, resolve
 from trickle.warehouse import Warehouse
 
 _logger = logging.getLogger(__name__)
+_BY_CHANGES = (RefreshMode.DIFFERENTIAL, RefreshMode.IMMEDIATE)
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Definition:
         given = {key.lower(): value for key, value in options.items()}
         schedule = check_schedule(given.pop("schedule", CALCULATED))
         mode = check_mode(given.pop("refresh_mode", RefreshMode.AUTO))
-        return Definition(name, _checked_query(warehouse, text), schedule, mode, check_options(given))
+        return Definition(name, checked_query(warehouse, text), schedule, mode, check_options(given))
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
         existing = relations.find(tx, definition.name)
     if existing is not None:
         raise taken(existing)
-    analysed = _analyse(warehouse, definition.name, definition.query, definition.refresh_mode)
+    analysed = analyse(warehouse, definition.name, definition.query, definition.refresh_mode)
+    refuse_hosted(analysed.reading)
     location = warehouse.place_for(definition.name)
     create(
         location,
@@ -125,7 +127,7 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
             with suppress(TrickleError):
                 remove(warehouse, relation, cascade=False, statement="DROP STREAM TABLE")
             raise
-    _tell(definition.name, [*analysed.notices, *_loose_ends(warehouse, definition.name)])
+    tell(definition.name, [*analysed.notices, *_loose_ends(warehouse, definition.name)])
     return get(warehouse, definition.name)
 
 
@@ -163,13 +165,14 @@ def alter(
         )
     checked = check_options(given)
     options = {k: v for k, v in {**stream.options, **checked}.items() if given.get(k, v) is not None}
-    text = None if new_query is None else _checked_query(warehouse, new_query)
+    text = None if new_query is None else checked_query(warehouse, new_query)
     if mode is RefreshMode.DIFFERENTIAL and text is None:
         refuse_differential(warehouse, stream)
     new_mode = mode is not stream.refresh_mode and RefreshMode.FULL in (mode, stream.refresh_mode)
     kept = parsed(stream.query, DEEPEST) if new_mode and text is None else text
-    analysed = None if kept is None else _analyse(warehouse, name, kept, mode)
+    analysed = None if kept is None else analyse(warehouse, name, kept, mode)
     if analysed is not None:
+        refuse_hosted(analysed.reading)
         _keep_partition(stream, analysed.schema)
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
@@ -198,7 +201,7 @@ def alter(
             number = streams.lock(tx, stream.relation.id).refresh_number + 1
             streams.update(tx, stream.relation.id, now=now, needs_reinitialize=stream.populated, refresh_number=number)
     if analysed is not None:
-        _tell(name, [*analysed.notices, *_loose_ends(warehouse, name)])
+        tell(name, [*analysed.notices, *_loose_ends(warehouse, name)])
     if analysed is not None and initialize and (text is not None or stream.populated):
         # Other contents are what was asked for: no gate compares them with those of the old definition.
         refresh(warehouse, [name], initiated_by=Initiator.INITIAL)
@@ -222,6 +225,12 @@ def set_suspended(warehouse: Warehouse, name: TableName, *, suspended: bool) -> 
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
         stream = streams.lock(tx, streams.get(tx, name).relation.id)
+        if stream.refresh_mode is RefreshMode.IMMEDIATE:
+            raise WrongKind(
+                f"stream table {name} is IMMEDIATE and cannot be suspended or resumed",
+                detail="it changes in the transaction that changes its sources",
+                hint="ALTER STREAM TABLE ... SET (refresh_mode = 'FULL') first",
+            )
         back = Status.ACTIVE if stream.populated else Status.INITIALIZING
         streams.update(
             tx,
@@ -242,7 +251,8 @@ def set_suspended(warehouse: Warehouse, name: TableName, *, suspended: bool) -> 
     return get(warehouse, name)
 
 
-def _checked_query(warehouse: Warehouse, text: str) -> Query:
+def checked_query(warehouse: Warehouse, text: str) -> Query:
+    """A query that a stream table may have, as far as its text tells."""
     with warehouse.catalog.read() as tx:
         depth = warehouse.settings(tx).max_parse_depth
     parsed = query(text, max_depth=depth)
@@ -266,10 +276,10 @@ def _refuse_unsteady(parsed: Query) -> None:
         raise UnsupportedQuery("a stream table reads its sources as they are", hint="leave VERSION AS OF out")
 
 
-def _analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMode) -> Analysed:
+def analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMode) -> Analysed:
     """Spark's verdict on the query: what it reads and which columns it gives. A cycle is refused or checked here.
 
-    So is, in mode DIFFERENTIAL, a query that cannot be kept by changes.
+    So is, in modes DIFFERENTIAL and IMMEDIATE, a query that cannot be kept by changes.
     """
     with warehouse.catalog.read() as tx:
         own = relations.find(tx, name)
@@ -298,12 +308,23 @@ def _analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMo
     return Analysed(reading, relaxed(frame.schema), canonical, notices)
 
 
+def refuse_hosted(reading: Reading) -> None:
+    """What lives in the lake reads what is in the lake."""
+    for relation in reading.tables:
+        home = reading.hosted.get(relation.id)
+        if home is not None:
+            raise UnsupportedQuery(
+                f"{relation.name} lives in PostgreSQL, and has no history that a stream table of the lake could follow",
+                hint=f"attach {home.schema}.{home.table} with attach_postgres, and read it under its name there",
+            )
+
+
 def _settled(text: Query, reading: Reading, mode: RefreshMode) -> tuple[str | None, tuple[str, ...]]:
     """The query made definite, and what its creator should know."""
     notices = ["ORDER BY without LIMIT has no effect: a table has no order"] if text.order_without_limit else []
     chance = [*text.volatile, *(name for view in reading.views.values() for name in view.volatile)]
     unsteady = bool(chance) or any(view.time_dependent for view in reading.views.values())
-    if unsteady and mode is RefreshMode.DIFFERENTIAL:
+    if unsteady and mode in _BY_CHANGES:
         raise UnsupportedQuery(
             "a query that depends on chance, or on a view that reads the clock, cannot be kept by changes",
             detail=f"found {', '.join(chance) or 'a view that reads the clock'}",
@@ -312,7 +333,7 @@ def _settled(text: Query, reading: Reading, mode: RefreshMode) -> tuple[str | No
     try:
         found = settled(text.text, reading)
     except UnsupportedError as error:
-        if mode is RefreshMode.DIFFERENTIAL:
+        if mode in _BY_CHANGES:
             raise
         return None, (*notices, f"it is kept in full only (UNSUPPORTED): {error.message}")
     definite = None if found.text == text.text else found.text
@@ -325,7 +346,7 @@ def _settled(text: Query, reading: Reading, mode: RefreshMode) -> tuple[str | No
             compiled = compile_reading(run, with_settled_views(reading))
             notices += [f"{part} reads its input whole at every refresh" for part in compiled.unrestricted]
         except UnsupportedError as error:
-            if mode is RefreshMode.DIFFERENTIAL:
+            if mode in _BY_CHANGES:
                 raise
             notices.append(f"it is kept in full only (UNSUPPORTED): {error.message}")
     return definite, tuple(notices)
@@ -341,7 +362,8 @@ def _loose_ends(warehouse: Warehouse, name: TableName) -> list[str]:
     return [f"diamond_consistency is none: {', '.join(shared)} may reach it at different times"] if shared else []
 
 
-def _tell(name: TableName, notices: Sequence[str]) -> None:
+def tell(name: TableName, notices: Sequence[str]) -> None:
+    """Log what the creator of a stream table should know."""
     for notice in notices:
         _logger.warning("stream table %s: %s", name, notice)
 

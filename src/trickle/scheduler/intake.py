@@ -15,6 +15,7 @@ import psycopg
 
 from trickle.catalog import databases, scheduling
 from trickle.errors import TrickleError
+from trickle.immediate.postgres.hosting import settle_all
 from trickle.postgres.connect import open_connection
 from trickle.replicas.ingest import ingest_one
 from trickle.scheduler.lease import Leadership
@@ -38,6 +39,8 @@ def take_in(warehouse: Warehouse, memory: Memory, leader: Leadership) -> None:
     memory.addresses = {database.id: database.dsn for database in found}
     if told is None or told.paused or told.draining:
         return
+    if found:
+        settle_all(warehouse)
     for database in found:
         until, rest = memory.resting.get(database.id, (0.0, 0.0))
         if time.monotonic() < until:

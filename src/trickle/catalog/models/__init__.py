@@ -10,6 +10,7 @@ from trickle.catalog.models.gates import (
     WatermarkHistoryRow,
     WatermarkRow,
 )
+from trickle.catalog.models.hosted import HostedRow
 from trickle.catalog.models.refreshes import IntentMemberRow, IntentRow, RefreshRow
 from trickle.catalog.models.relations import DependencyRow, FrontierRow, RelationRow, StreamTableRow
 from trickle.catalog.models.replicas import DatabaseRow, PinRow, ReplicaRow
@@ -30,6 +31,7 @@ __all__ = [
     "DependencyRow",
     "FrontierRow",
     "FuseRow",
+    "HostedRow",
     "IntentMemberRow",
     "IntentRow",
     "JobRow",

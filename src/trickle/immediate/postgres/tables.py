@@ -32,9 +32,14 @@ _KEY = """
                       JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n AND NOT a.attnotnull)
     ORDER BY i.indisprimary DESC, i.indnkeyatts, i.indexrelid LIMIT 1
 """
-_INDEXED = """
-    SELECT DISTINCT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-    WHERE i.indrelid = %s AND i.indisvalid AND i.indpred IS NULL
+# The first bit of an option says DESC, the second NULLS FIRST.
+_INDEXES = """
+    SELECT array(SELECT a.attname FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(n, place)
+                 JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n
+                 WHERE k.place <= i.indnkeyatts ORDER BY k.place),
+           i.indoption::int2[]
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam AND m.amname = 'btree'
+    WHERE i.indrelid = %s AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
 """
 _RELATION = """
     SELECT n.nspname, c.relname, c.relkind::text, c.relforcerowsecurity,
@@ -60,18 +65,39 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table. ``key`` are columns that tell its rows apart, none of them NULL; empty where there are none.
+class IndexTerm:
+    """A column of an index, and how it is ordered."""
 
-    ``indexed`` are the columns that an index begins with.
-    """
+    column: str
+    descending: bool
+    nulls_first: bool
+
+    @property
+    def reversed(self) -> IndexTerm:
+        """The same, read backwards."""
+        return IndexTerm(self.column, not self.descending, not self.nulls_first)
+
+    @property
+    def sql(self) -> str:
+        order = "DESC" if self.descending else "ASC"
+        return f"{identifier(self.column)} {order} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. ``key`` are columns that tell its rows apart, none of them NULL; empty where there are none."""
 
     oid: int
     schema: str
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    indexed: frozenset[str]
+    indexes: tuple[tuple[IndexTerm, ...], ...]
+
+    @property
+    def indexed(self) -> frozenset[str]:
+        """The columns that an index begins with."""
+        return frozenset(index[0].column for index in self.indexes if index)
 
     @property
     def label(self) -> str:
@@ -150,12 +176,18 @@ def _described(connection: Connection[Any], oid: int, schema: str, name: str) ->
                 detail="such texts cannot be looked up by a hash",
             )
     key = connection.execute(_KEY, [oid]).fetchone()
-    indexed = connection.execute(_INDEXED, [oid]).fetchall()
+    indexes = connection.execute(_INDEXES, [oid]).fetchall()
     return Table(
         oid=oid,
         schema=schema,
         name=name,
         columns=tuple(Column(column, kind, not_null, by_text) for column, kind, not_null, _, _, by_text in rows),
         key=tuple(key[0]) if key else (),
-        indexed=frozenset(row[0] for row in indexed),
+        indexes=tuple(
+            tuple(
+                IndexTerm(column, bool(option & 1), bool(option & 2))
+                for column, option in zip(names, options, strict=False)
+            )
+            for names, options in indexes
+        ),
     )
