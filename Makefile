@@ -14,7 +14,7 @@ PYTEST := $(PY) -m pytest
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-local-cluster test-connect check bench tpch fuzz stress soak mutate docs lock build clean java
+.PHONY: help demo test test-local-cluster test-connect test-postgres-long check bench tpch fuzz stress soak mutate docs lock build clean java
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' Makefile
@@ -28,6 +28,9 @@ test: check java ## everything: check, all tests on local Spark, the portable on
 
 test-local-cluster test-connect: test-%: $(READY)
 	$(PYTEST) --engine $* -m portable tests
+
+test-postgres-long: $(READY) java ## the tests with PostgreSQL at full length: all statements, many writers for long
+	TRICKLE_POSTGRES_LONG=1 $(PYTEST) -o timeout=3600 tests/immediate/postgres
 
 check: $(READY) ## format, lint, types, import rules, fresh generated pages
 	$(VENV)/bin/ruff format --check $(LINTED)

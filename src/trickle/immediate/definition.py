@@ -41,6 +41,8 @@ def create_stream_table(warehouse: Warehouse, wanted: Definition, *, initialize:
     _check_options(wanted.options)
     analysed = analyse(warehouse, wanted.name, wanted.query, RefreshMode.IMMEDIATE)
     home = _home(warehouse, analysed)
+    if home is None:
+        raise _in_the_lake(analysed)
     hosting.make(warehouse, Wanted(wanted.name, wanted.query, analysed, home, wanted.schedule, wanted.options))
     tell(wanted.name, analysed.notices)
     return definition.get(warehouse, wanted.name)
@@ -93,7 +95,10 @@ def alter(
         definition.refuse_hosted(analysed.reading)
         hosting.move_out(warehouse, stream, home, Leaving(text, analysed, mode, schedule, options))
         return definition.get(warehouse, name)
-    wanted = Wanted(name, text, analysed, _home(warehouse, analysed), schedule, options)
+    target = _home(warehouse, analysed)
+    if target is None:
+        raise _in_the_lake(analysed)
+    wanted = Wanted(name, text, analysed, target, schedule, options)
     if home is None:
         hosting.move_in(warehouse, stream, wanted)
     else:
@@ -153,15 +158,16 @@ def _found(warehouse: Warehouse, name: TableName) -> tuple[StreamTable, Hosted |
         return stream, hosted.of(tx, [stream.relation.id]).get(stream.relation.id)
 
 
-def _home(warehouse: Warehouse, analysed: Analysed) -> Home:
-    """The database that an IMMEDIATE stream table is to live in."""
-    with warehouse.catalog.read() as tx:
-        home = home_of(tx, analysed.reading)
-    if home is not None:
-        return home
+def _home(warehouse: Warehouse, analysed: Analysed) -> Home | None:
+    """The database that an IMMEDIATE stream table is to live in; None where it reads tables of the lake."""
     if not analysed.reading.tables:
         raise UnsupportedQuery("the query reads no table, so that nothing could change it", hint="make it a view")
-    raise UnsupportedError(
+    with warehouse.catalog.read() as tx:
+        return home_of(tx, analysed.reading)
+
+
+def _in_the_lake(analysed: Analysed) -> UnsupportedError:
+    return UnsupportedError(
         "IMMEDIATE is there for tables of an attached PostgreSQL database",
         detail=f"{analysed.reading.tables[0].name} lives in the lake",
         hint="use refresh_mode = 'AUTO' with a schedule of 1s: the scheduler wakes at every commit",

@@ -13,13 +13,14 @@ from trickle.delta.plan import OWN
 from trickle.delta.stages import Stage, split, unrestricted
 from trickle.errors import UnsupportedQuery
 from trickle.immediate.postgres.lookups import Certain
-from trickle.immediate.postgres.names import identifier, ours
+from trickle.immediate.postgres.names import ours
 from trickle.immediate.postgres.reading import Reading, read_query
 from trickle.immediate.postgres.statement import Store
 from trickle.immediate.postgres.tables import Table
 from trickle.immediate.postgres.types import Analyst
 from trickle.immediate.postgres.windows import settled
 from trickle.operators import Scan, walk
+from trickle.postgres.names import identifier
 
 
 @dataclass(frozen=True)

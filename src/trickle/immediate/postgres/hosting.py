@@ -40,13 +40,13 @@ from trickle.errors import ConcurrentModification, DependentsExist, InvalidName,
 from trickle.history.failures import close_abandoned
 from trickle.immediate.postgres import registry
 from trickle.immediate.postgres.install import drop, install
-from trickle.immediate.postgres.names import identifier
 from trickle.immediate.postgres.sources import Home, orders_by_bytes, postgres_types
 from trickle.immediate.postgres.steps import Step, reached
 from trickle.immediate.postgres.translating import to_postgres
 from trickle.lake.create import create as create_table
 from trickle.lake.create import drop as drop_table
 from trickle.postgres.connect import Connection, connected
+from trickle.postgres.names import identifier
 from trickle.refresh.definition import Analysed
 from trickle.refresh.dependencies import dependencies_of
 from trickle.refresh.execute import refresh

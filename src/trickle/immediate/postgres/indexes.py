@@ -16,7 +16,6 @@ from trickle.delta.groups import Groups
 from trickle.delta.parts import Part
 from trickle.delta.reach import equalities
 from trickle.delta.stages import Stage
-from trickle.immediate.postgres.names import identifier
 from trickle.immediate.postgres.tables import IndexTerm, Table
 from trickle.operators import (
     Aggregate,
@@ -32,6 +31,7 @@ from trickle.operators import (
     Window,
     walk,
 )
+from trickle.postgres.names import identifier
 
 _MOST_COLUMNS = 32
 """Of an index in PostgreSQL."""

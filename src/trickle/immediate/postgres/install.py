@@ -19,11 +19,12 @@ from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS
 from trickle.immediate.postgres.families import relatives
 from trickle.immediate.postgres.functions import Functions, before, truncated
 from trickle.immediate.postgres.indexes import lacking_indexes
-from trickle.immediate.postgres.names import SCHEMA, identifier, literal, ours
+from trickle.immediate.postgres.names import SCHEMA, ours
 from trickle.immediate.postgres.registry import Record
 from trickle.immediate.postgres.statement import Store, hash_of
 from trickle.immediate.postgres.triggers import EVENTS, triggers
 from trickle.postgres.connect import STEADY
+from trickle.postgres.names import identifier, literal
 from trickle.settings import Settings
 
 

@@ -50,7 +50,7 @@ class Meaning:
         for node in reversed(nodes):
             new = self._said(node)
             if new is not node:
-                new.type, new.meta[_DIGITS] = node.type, node.meta[_DIGITS]
+                new.type, new.meta[_DIGITS] = new.type or node.type, node.meta[_DIGITS]
                 node.replace(new)
         found: Expr = root.expressions[0]
         found.pop()
@@ -217,7 +217,9 @@ def _days_added(_: Meaning, node: Expr) -> Expr:
     value = _date_in(node.this)
     if node.text("unit").upper() not in ("", "DAY") or _kind(value) not in _DATES:
         raise _unknown(node)
-    return exp.paren(exp.Add(this=value.copy(), expression=exp.paren(node.expression)), copy=False)
+    later = exp.paren(exp.Add(this=value.copy(), expression=exp.paren(node.expression)), copy=False)
+    later.type = exp.DataType(this=exp.DType.DATE)
+    return later
 
 
 def _days_between(_: Meaning, node: Expr) -> Expr:
@@ -229,7 +231,7 @@ def _days_between(_: Meaning, node: Expr) -> Expr:
 
 def _date_in(value: Expr) -> Expr:
     """What sqlglot has put into something that takes dates, texts and timestamps alike."""
-    while isinstance(value, exp.TsOrDsToDate | exp.TsOrDsToTimestamp | exp.Paren) or (
+    while isinstance(value, exp.TsOrDsToDate | exp.TsOrDsToTimestamp) or (
         isinstance(value, exp.Cast) and _kind(value.this) in _DATES and _kind(value) in _DATES | _MOMENTS
     ):
         value = value.this

@@ -26,8 +26,8 @@ from sqlglot.optimizer.qualify import qualify
 from trickle.algebra.names import TableName
 from trickle.errors import UnsupportedQuery
 from trickle.immediate.postgres.meaning import Meaning
-from trickle.immediate.postgres.names import identifier
 from trickle.operators import Expr
+from trickle.postgres.names import identifier
 from trickle.sql.depth import room_to_recurse
 
 _SPARK = "spark"

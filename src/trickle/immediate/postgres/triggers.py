@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS, Event
-from trickle.immediate.postgres.names import identifier, ours
+from trickle.immediate.postgres.names import ours
+from trickle.postgres.names import identifier
 
 EVENTS = (Event.INSERT, Event.UPDATE, Event.DELETE)
 _LAST = 9_999_999
