@@ -29,8 +29,8 @@ test: check java ## everything: check, all tests on local Spark, the portable on
 test-local-cluster test-connect: test-%: $(READY)
 	$(PYTEST) --engine $* -m portable tests
 
-test-postgres-long: $(READY) java ## the longer tests with PostgreSQL; some need pgbouncer (apt-get install pgbouncer)
-	TRICKLE_POSTGRES_LONG=1 $(PYTEST) tests/catalog/pooled
+test-postgres-long: $(READY) java ## the tests with PostgreSQL at full length; some need pgbouncer (apt-get install pgbouncer)
+	TRICKLE_POSTGRES_LONG=1 $(PYTEST) -o timeout=3600 tests/immediate/postgres tests/catalog/pooled
 
 check: $(READY) ## format, lint, types, import rules, fresh generated pages
 	$(VENV)/bin/ruff format --check $(LINTED)

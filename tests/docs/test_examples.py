@@ -33,7 +33,7 @@ def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reque
     reader = Reader()
     with ExitStack() as stack:
         stack.callback(reader.close)
-        if page.name in ("postgres.md", "publishing.md"):
+        if page.name in ("immediate.md", "postgres.md", "publishing.md"):
             # The page says what the name stands for.
             server: Postgres = request.getfixturevalue("postgres")
             reader.names["dsn"] = stack.enter_context(server.database())

@@ -26,18 +26,20 @@ from trickle.clock import Clock, SystemClock
 from trickle.engine import Engine
 from trickle.errors import InvalidOption, WarehouseMissing
 from trickle.history.failures import close_abandoned
-from trickle.immediate.lake import Following, refresh_stream_table
+from trickle.immediate import definition
+from trickle.immediate.lake import Following
+from trickle.immediate.postgres import frames
 from trickle.lake.few import MOST_ROWS, Few
 from trickle.lake.location import Location
 from trickle.publish.following import follow
-from trickle.refresh import definition, explain
-from trickle.refresh.definition import Definition
+from trickle.refresh import explain
+from trickle.refresh.definition import Definition, get, set_suspended
 from trickle.refresh.explain import AuxiliaryColumn, Fact, Finding, Forecast
 from trickle.refresh.outcome import RefreshResult
 from trickle.settings import Settings, combine, from_environment, from_toml
 from trickle.sql import names
 from trickle.statements import Result, run
-from trickle.tables import maintenance, system, views
+from trickle.tables import hosted, maintenance, system, views
 from trickle.tables.ddl import attach
 from trickle.tables.describe import ColumnRow, describe
 from trickle.tables.reading import read_table
@@ -83,6 +85,7 @@ PROCEDURES = (
 """The methods that SQL reaches as ``CALL trickle.<name>(...)``."""
 
 system.add_views(VIEWS)
+hosted.read_by(frames.frame)
 
 
 def connect(
@@ -249,16 +252,16 @@ class Trickle(Gating, Publishing, Scheduling, Sources):
 
     def refresh_stream_table(self, name: str, *, force: bool = False) -> RefreshResult:
         """Bring a stream table to the present; ``force`` computes it even when no source has changed."""
-        return refresh_stream_table(self.warehouse, names.table_name(name), force=force)
+        return definition.refresh(self.warehouse, names.table_name(name), force=force)
 
     def resume_stream_table(self, name: str) -> StreamTableRow:
         """Let a suspended stream table be refreshed again, with its errors forgotten."""
-        definition.set_suspended(self.warehouse, names.table_name(name), suspended=False)
+        set_suspended(self.warehouse, names.table_name(name), suspended=False)
         return self._row(name)
 
     def suspend_stream_table(self, name: str) -> StreamTableRow:
         """Refuse refreshes of a stream table until it is resumed."""
-        definition.set_suspended(self.warehouse, names.table_name(name), suspended=True)
+        set_suspended(self.warehouse, names.table_name(name), suspended=True)
         return self._row(name)
 
     # Introspection, without a Spark job
@@ -279,7 +282,7 @@ class Trickle(Gating, Publishing, Scheduling, Sources):
         """Refreshes, newest first."""
         relation = None
         if name is not None:
-            relation = definition.get(self.warehouse, names.table_name(name)).relation.id
+            relation = get(self.warehouse, names.table_name(name)).relation.id
         return views.refresh_history(self.warehouse, relation, limit)
 
     def alerts(self, *, limit: int = 100) -> list[AlertRow]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from trickle.algebra.names import TableName
+from trickle.immediate.postgres import listing as immediate
+from trickle.immediate.postgres.hosting import settle_all
 from trickle.replicas import attach, listing, polling
 from trickle.replicas.ingest import IngestResult, ingest, ingest_polled
 from trickle.replicas.listing import BufferRow, CdcHealthRow, CdcStatusRow, SlotRow, SourceRow
@@ -96,6 +98,8 @@ class Sources:
         gone = None if tables is not None else polling.detach(self.warehouse, name, cascade=cascade)
         if gone is None:
             gone = attach.detach(self.warehouse, name, tables=tables, cascade=cascade, force=force)
+            settle_all(self.warehouse)
+            attach.forget_if_empty(self.warehouse, name)
         return [str(relation.name) for relation in gone]
 
     def ingest(self, name: str | None = None) -> list[IngestResult]:
@@ -114,8 +118,8 @@ class Sources:
         return listing.cdc_status(self.warehouse)
 
     def check_cdc_health(self) -> list[CdcHealthRow]:
-        """How each capture is doing, as the servers say."""
-        return listing.check_cdc_health(self.warehouse)
+        """How each capture is doing, and each IMMEDIATE stream table in PostgreSQL, as the servers say."""
+        return [*listing.check_cdc_health(self.warehouse), *immediate.health(self.warehouse)]
 
     def slot_health(self) -> list[SlotRow]:
         """How much WAL the servers keep for replication slots, as they say."""
@@ -126,5 +130,11 @@ class Sources:
         return listing.change_buffer_sizes(self.warehouse)
 
     def rebuild_cdc_triggers(self, name: str | None = None) -> list[str]:
-        """Put back capture triggers that somebody removed or disabled; the replicas that are loaded anew for it."""
-        return listing.rebuild_cdc_triggers(self.warehouse, None if name is None else [name])
+        """Put back triggers that somebody removed or disabled; the replicas that are loaded anew for it, and the
+        IMMEDIATE stream tables that were computed anew.
+        """
+        wanted = None if name is None else [name]
+        return [
+            *listing.rebuild_cdc_triggers(self.warehouse, wanted),
+            *immediate.repair_all(self.warehouse, wanted),
+        ]

@@ -71,6 +71,11 @@ def get(tx: Session, name: str) -> Database:
     return found
 
 
+def by_id(tx: Session, database_id: int) -> Database:
+    """The database with this id."""
+    return _record(tx.execute(select(DatabaseRow).where(DatabaseRow.id == database_id)).scalar_one())
+
+
 def listing(tx: Session) -> list[Database]:
     """All databases, by name."""
     return [_record(row) for row in tx.execute(select(DatabaseRow).order_by(DatabaseRow.name_key)).scalars()]

@@ -292,6 +292,21 @@ class Publication:
 
 
 @dataclass(frozen=True)
+class Hosted:
+    """A stream table that lives in an attached database, not in the lake; of nobody when ``relation_id`` is None."""
+
+    id: int
+    relation_id: int | None
+    database_id: int
+    schema: str
+    table: str
+    columns: Mapping[str, Any]
+    """As Spark writes a schema in JSON."""
+    text: str
+    """The query as PostgreSQL was given it."""
+
+
+@dataclass(frozen=True)
 class StreamTable:
     """A stream table's definition and state. ``version`` is the Delta version that readers see."""
 

@@ -38,6 +38,9 @@ SPELLING = {
 }
 """The settings of every session; the first ones make texts the same wherever they are written."""
 
+STEADY = {name: SPELLING[name] for name in list(SPELLING)[: list(SPELLING).index("search_path")]}
+"""The settings that decide what values look like, without those of the session's own affairs."""
+
 _SECRETS = {"password", "sslpassword", "passfile"}
 
 

@@ -64,7 +64,7 @@ class Definition:
         given = {key.lower(): value for key, value in options.items()}
         schedule = check_schedule(given.pop("schedule", CALCULATED))
         mode = check_mode(given.pop("refresh_mode", RefreshMode.AUTO))
-        return Definition(name, _checked_query(warehouse, text), schedule, mode, check_options(given))
+        return Definition(name, checked_query(warehouse, text), schedule, mode, check_options(given))
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
     if existing is not None:
         raise taken(existing)
     check_combination(definition.refresh_mode, definition.options, initialize=initialize)
-    analysed = _analyse(warehouse, definition.name, definition.query, definition.refresh_mode)
+    analysed = analyse(warehouse, definition.name, definition.query, definition.refresh_mode)
+    refuse_hosted(analysed.reading)
     followed = _followed(warehouse, definition.name, definition.refresh_mode, definition.query, analysed)
     location = warehouse.place_for(definition.name)
     create(
@@ -131,7 +132,7 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
             with suppress(TrickleError):
                 remove(warehouse, relation, cascade=False, statement="DROP STREAM TABLE")
             raise
-    _tell(definition.name, [*analysed.notices, *_loose_ends(warehouse, definition.name)])
+    tell(definition.name, [*analysed.notices, *_loose_ends(warehouse, definition.name)])
     return get(warehouse, definition.name)
 
 
@@ -169,15 +170,16 @@ def alter(
         )
     checked = check_options(given)
     options = {k: v for k, v in {**stream.options, **checked}.items() if given.get(k, v) is not None}
-    text = None if new_query is None else _checked_query(warehouse, new_query)
+    text = None if new_query is None else checked_query(warehouse, new_query)
     check_combination(mode, options, initialize=initialize)
     if mode in BY_CHANGES and text is None:
         refuse_differential(warehouse, stream)
     new_layout = mode is not stream.refresh_mode and RefreshMode.FULL in (mode, stream.refresh_mode)
     new_mode = new_layout or (mode is not stream.refresh_mode and RefreshMode.IMMEDIATE in (mode, stream.refresh_mode))
     kept = parsed(stream.query, DEEPEST) if new_mode and text is None else text
-    analysed = None if kept is None else _analyse(warehouse, name, kept, mode)
+    analysed = None if kept is None else analyse(warehouse, name, kept, mode)
     if analysed is not None:
+        refuse_hosted(analysed.reading)
         _keep_partition(stream, analysed.schema)
     followed = {}
     if analysed is not None and kept is not None:
@@ -213,7 +215,7 @@ def alter(
             streams.update(tx, stream.relation.id, now=now, needs_reinitialize=stream.populated, refresh_number=number)
         pinning.release(tx)
     if analysed is not None:
-        _tell(name, [*analysed.notices, *_loose_ends(warehouse, name)])
+        tell(name, [*analysed.notices, *_loose_ends(warehouse, name)])
     if analysed is not None and initialize and (text is not None or stream.populated):
         # Other contents are what was asked for: no gate compares them with those of the old definition.
         try:
@@ -273,7 +275,7 @@ def set_suspended(warehouse: Warehouse, name: TableName, *, suspended: bool) -> 
     with warehouse.catalog.write() as tx:
         stream = streams.lock(tx, streams.get(tx, name).relation.id)
         if suspended and stream.refresh_mode is RefreshMode.IMMEDIATE:
-            raise UserError(
+            raise WrongKind(
                 f"{name} is IMMEDIATE and cannot be suspended",
                 detail="what it follows could not be changed without it",
                 hint=f"ALTER STREAM TABLE {name} SET (refresh_mode = 'AUTO') first",
@@ -298,7 +300,8 @@ def set_suspended(warehouse: Warehouse, name: TableName, *, suspended: bool) -> 
     return get(warehouse, name)
 
 
-def _checked_query(warehouse: Warehouse, text: str) -> Query:
+def checked_query(warehouse: Warehouse, text: str) -> Query:
+    """A query that a stream table may have, as far as its text tells."""
     with warehouse.catalog.read() as tx:
         depth = warehouse.settings(tx).max_parse_depth
     parsed = query(text, max_depth=depth)
@@ -322,7 +325,7 @@ def _refuse_unsteady(parsed: Query) -> None:
         raise UnsupportedQuery("a stream table reads its sources as they are", hint="leave VERSION AS OF out")
 
 
-def _analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMode) -> Analysed:
+def analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMode) -> Analysed:
     """Spark's verdict on the query: what it reads and which columns it gives. A cycle is refused or checked here.
 
     So is, in modes DIFFERENTIAL and IMMEDIATE, a query that cannot be kept by changes.
@@ -352,6 +355,17 @@ def _analyse(warehouse: Warehouse, name: TableName, text: Query, mode: RefreshMo
     frame = reading.described(definite, DEEPEST)
     check_columns(frame.columns)
     return Analysed(reading, relaxed(frame.schema), canonical, notices)
+
+
+def refuse_hosted(reading: Reading) -> None:
+    """What lives in the lake reads what is in the lake."""
+    for relation in reading.tables:
+        home = reading.hosted.get(relation.id)
+        if home is not None:
+            raise UnsupportedQuery(
+                f"{relation.name} lives in PostgreSQL, and has no history that a stream table of the lake could follow",
+                hint=f"attach {home.schema}.{home.table} with attach_postgres, and read it under its name there",
+            )
 
 
 def _settled(text: Query, reading: Reading, mode: RefreshMode) -> tuple[str | None, tuple[str, ...]]:
@@ -397,7 +411,8 @@ def _loose_ends(warehouse: Warehouse, name: TableName) -> list[str]:
     return [f"diamond_consistency is none: {', '.join(shared)} may reach it at different times"] if shared else []
 
 
-def _tell(name: TableName, notices: Sequence[str]) -> None:
+def tell(name: TableName, notices: Sequence[str]) -> None:
+    """Log what the creator of a stream table should know."""
     for notice in notices:
         _logger.warning("stream table %s: %s", name, notice)
 

@@ -17,7 +17,7 @@ from trickle.catalog import history, intents, publications, relations, streams
 from trickle.catalog.records import Action, Kind, Outcome, RefreshMode, RefreshRecord, Relation, Status, StreamTable
 from trickle.changes.between import ChangeBuffer
 from trickle.dag.graph import order
-from trickle.errors import Suspended, UserError
+from trickle.errors import Suspended, UserError, WrongKind
 from trickle.lake.changes import ChangeCount
 from trickle.lake.snapshot import Snapshot
 from trickle.refresh.cost import REMEMBERED, Sample
@@ -48,6 +48,11 @@ def load(warehouse: Warehouse, tx: Session, names: Iterable[TableName], *, force
     """The members of a unit, each after those it reads."""
     found = [streams.get(tx, name) for name in names]
     for stream in found:
+        if stream.relation.location is None:
+            raise WrongKind(
+                f"stream table {stream.relation.name} lives in PostgreSQL",
+                detail="it changes in the transaction that changes its sources, and is not refreshed from here",
+            )
         if stream.status is Status.SUSPENDED and not force:
             raise Suspended(
                 f"stream table {stream.relation.name} is suspended",

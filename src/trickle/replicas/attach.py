@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from trickle.algebra.names import TableName
 from trickle.apply.unit import recover
-from trickle.catalog import databases, pins, relations
+from trickle.catalog import databases, hosted, pins, relations
 from trickle.catalog.records import Database, Kind, Relation, Replica
 from trickle.errors import ConcurrentModification, InvalidOption, SourceUnreachable
 from trickle.lake.create import create
@@ -76,7 +76,7 @@ def attach_postgres(
             except BaseException:
                 # Half a database would be neither here nor there; what is not loaded is let go of.
                 _let_go(warehouse, [source.replica for source in made])
-                _forget_if_empty(warehouse, database)
+                forget_if_empty(warehouse, database.name)
                 with suppress(Exception):
                     for source in made:
                         capture_of(database, connection, settings).disarm(source.table)
@@ -118,7 +118,7 @@ def detach(
     except SourceUnreachable:
         if not force:
             raise
-    _forget_if_empty(warehouse, database)
+    forget_if_empty(warehouse, database.name)
     return gone
 
 
@@ -217,7 +217,9 @@ def _let_go(warehouse: Warehouse, replicas: Sequence[Replica]) -> None:
             remove(warehouse, replica.relation, cascade=False, statement="detach")
 
 
-def _forget_if_empty(warehouse: Warehouse, database: Database) -> None:
+def forget_if_empty(warehouse: Warehouse, name: str) -> None:
+    """Forget a database of which nothing is here any more, and which holds nothing of ours."""
     with warehouse.catalog.write() as tx:
-        if not databases.replicas(tx, database.id):
+        database = databases.find(tx, name)
+        if database and not databases.replicas(tx, database.id) and not hosted.listing(tx, database.id):
             databases.remove(tx, database.id)

@@ -88,8 +88,8 @@ def begin_at(connection: Connection, snapshot: str) -> None:
     connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
 
 
-def plan_of(dsn: str, snapshot: str, table: SourceTable, pieces: Sequence[Range]) -> str:
-    """What the tasks need to know, as one text."""
+def plan_of(dsn: str, snapshot: str | None, table: SourceTable, pieces: Sequence[Range]) -> str:
+    """What the tasks need to know, as one text. Without a snapshot each reads what is there when it begins."""
     place = {"oid": table.oid, "schema": table.schema, "name": table.name}
     return json.dumps(
         {"dsn": dsn, "snapshot": snapshot, **place, "shape": to_json(table), "ranges": [asdict(p) for p in pieces]}
@@ -126,7 +126,8 @@ class _Reader(DataSourceReader):
         table = from_json(plan["oid"], plan["schema"], plan["name"], plan["shape"])
         try:
             with connected(plan["dsn"]) as connection:
-                begin_at(connection, plan["snapshot"])
+                if plan["snapshot"]:
+                    begin_at(connection, plan["snapshot"])
                 for rows in read_range(connection, table, Range(**plan["ranges"][partition.number])):
                     yield from rows.to_batches()
         except TrickleError as error:

@@ -68,7 +68,10 @@ def load_definitions(warehouse: Warehouse, tx: Session, number: int, before: Def
         table.id: Stream(lineage.reads.get(table.id, frozenset()), table.options.get("diamond_consistency") != "none")
         for table in tables.values()
     }
-    declared = [Group(group.name, frozenset(group.member_ids), group.isolation.value) for group in groups.listing(tx)]
+    declared = [
+        Group(group.name, frozenset(group.member_ids) & nodes.keys(), group.isolation.value)
+        for group in groups.listing(tx)
+    ]
     read = {source for node in nodes.values() for source in node.reads}
     base = [lineage.tables[source] for source in sorted(read - nodes.keys())]
     dag = _graph(nodes, declared, before.dag if before else None)

@@ -16,6 +16,7 @@ import psycopg
 from trickle.catalog import databases, polled, scheduling
 from trickle.catalog.records import Database, Polled
 from trickle.errors import TrickleError
+from trickle.immediate.postgres.hosting import settle_all
 from trickle.postgres.connect import open_connection
 from trickle.replicas.captures import POLLING, SCHEDULE, mode_of
 from trickle.replicas.ingest import ingest_one
@@ -42,6 +43,8 @@ def take_in(warehouse: Warehouse, memory: Memory, leader: Leadership) -> None:
     memory.addresses = {database.id: database.dsn for database in found}
     if told is None or told.paused or told.draining:
         return
+    if found:
+        settle_all(warehouse)
     for database in found:
         until, rest = memory.resting.get(database.id, (0.0, 0.0))
         if time.monotonic() < until or _is_early(warehouse, database):

@@ -60,6 +60,12 @@ def mark(tx: Session, readers: Collection[Relation], now: datetime) -> None:
     """Have stream tables rebuilt at their next refresh."""
     for reader in readers:
         if reader.kind is Kind.STREAM_TABLE:
+            if reader.location is None:
+                raise DependentsExist(
+                    f"stream table {reader.name} reads it and lives in PostgreSQL",
+                    detail="it was compiled there for what it reads as that was",
+                    hint=f"drop {reader.name}, and make it again afterwards",
+                )
             # A refresh that began before this must not commit after it: its number is taken.
             number = streams.lock(tx, reader.id).refresh_number + 1
             streams.update(tx, reader.id, now=now, needs_reinitialize=True, refresh_number=number)

@@ -44,7 +44,7 @@ def compact_table(warehouse: Warehouse, name: TableName) -> Compacted:
     """Write a table's small files together. No reader sees a change of rows."""
     with warehouse.catalog.read() as tx:
         relation = relations.get(tx, name)
-    if relation.kind not in _WRITTEN:
+    if not _is_ours(relation):
         raise WrongKind(f"{name} cannot be compacted here", hint="only tables that Trickle writes can")
     snapshot = open_snapshot(warehouse.location_of(relation))
     prepared = compact(warehouse.engine, snapshot)
@@ -84,7 +84,7 @@ def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool
     with warehouse.catalog.read() as tx:
         settings = warehouse.settings(tx)
         wanted = [relations.get(tx, name)] if name is not None else relations.listing(tx)
-        work = [(r, _needed(tx, r), _protected(tx, r), _inner(tx, r)) for r in wanted if r.kind in _WRITTEN]
+        work = [(r, _needed(tx, r), _protected(tx, r), _inner(tx, r)) for r in wanted if _is_ours(r)]
     if name is not None and not work:
         raise WrongKind(f"{name} cannot be vacuumed here", hint="only tables that Trickle writes can")
     removed = []
@@ -104,6 +104,10 @@ def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool
         _purge_history(warehouse, settings.history_retention_days)
         _forget_watermarks(warehouse)
     return removed
+
+
+def _is_ours(relation: Relation) -> bool:
+    return relation.kind in _WRITTEN and relation.location is not None
 
 
 def _inner(tx: Session, relation: Relation) -> dict[str, int]:
@@ -192,6 +196,8 @@ def changes(warehouse: Warehouse, name: TableName, since: int, until: int | None
         pinned = _pinned(tx, relation)
     if relation.kind is Kind.VIEW:
         raise WrongKind(f"{name} is a view and has no versions", hint="ask for the changes of the tables it reads")
+    if relation.location is None:
+        raise WrongKind(f"{name} lives in PostgreSQL and has no versions")
     location = warehouse.location_of(relation)
     newest = pinned if pinned is not None else latest_version(location)
     upto = newest if until is None else until

@@ -2,6 +2,7 @@
 
 All versions are taken at once, before Spark sees the text: stream tables and replicas at the versions the catalog
 pins, other tables at the newest version of their logs. Views are bound like subqueries, down to the tables they read.
+Stream tables that live in PostgreSQL have no versions: they are read as they are when Spark comes to it.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName, visible
-from trickle.catalog import pins, relations, streams
-from trickle.catalog.records import Kind, Relation
+from trickle.catalog import hosted, pins, relations, streams
+from trickle.catalog.records import Hosted, Kind, Relation
 from trickle.engine.failures import spark_errors
 from trickle.engine.query import run_query
 from trickle.engine.tuning import Load, is_light
@@ -25,6 +27,7 @@ from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.sql import Query, SqlText, TableRef, query
 from trickle.sql.recursive import starts_of
 from trickle.tables import system
+from trickle.tables.hosted import columns_of, frame_of
 from trickle.warehouse import Warehouse
 
 ViewOf = Callable[[TableRef], str]
@@ -44,6 +47,8 @@ class Reading:
     pins: dict[int, int | None] = field(default_factory=dict)
     versions: Mapping[int, int] = field(default_factory=dict)
     overlays: Mapping[int, Snapshot] = field(default_factory=dict)
+    hosted: dict[int, Hosted] = field(default_factory=dict)
+    """The stream tables that live in PostgreSQL."""
     _frames: dict[tuple[TableName, int | None], DataFrame] = field(default_factory=dict)
     _rows: list[int | None] = field(default_factory=list)
 
@@ -95,6 +100,11 @@ class Reading:
             if version is not None:
                 raise WrongKind(f"a view has no versions: {name}")
             return self.bind(self.views[name])
+        if relation.id in self.hosted:
+            if version is not None:
+                raise WrongKind(f"{name} lives in PostgreSQL and has no versions")
+            self._rows.append(None)
+            return frame_of(self.warehouse, self.hosted[relation.id])
         snapshot = self.snapshot(relation, version)
         self._rows.extend(file.rows for file in snapshot.files)
         with spark_errors():
@@ -111,6 +121,12 @@ class Reading:
             if version is None:
                 raise _unfilled(relation)
         return open_snapshot(self.warehouse.location_of(relation), version)
+
+    def schema(self, relation: Relation) -> StructType:
+        """The columns of a table, wherever it lives."""
+        if relation.id in self.hosted:
+            return columns_of(self.hosted[relation.id])
+        return self.snapshot(relation).schema
 
     def for_columns(self) -> Reading:
         """The same, for asking which columns a text gives: a stream table that was never filled counts as empty."""
@@ -156,6 +172,8 @@ def resolve(
                 reading.pins[relation.id] = streams.by_id(tx, relation.id).version
             case Kind.TABLE | Kind.ATTACHED | Kind.REPLICA:
                 pass
+    if reading.pins:
+        reading.hosted.update(hosted.of(tx, reading.pins))
     others = [relation.id for relation in reading.tables if relation.id not in reading.pins]
     reading.pins.update({relation: pin.version for relation, pin in pins.of(tx, others).items()})
     return reading

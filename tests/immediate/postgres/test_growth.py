@@ -65,6 +65,35 @@ def test_ten_times_the_rows(connections: list[psycopg.Connection], query: str) -
                 costs[kind] = min(costs[kind], time.perf_counter() - begun)
     for connection in connections:
         drop(connection, "result")
+    _check(best)
+
+
+def test_first_rows_that_go_and_come(connections: list[psycopg.Connection]) -> None:
+    """Others move up, and are found by an index over the whole order: many rows are equal in its beginning."""
+    first = "(SELECT id FROM result ORDER BY amount DESC, id LIMIT 1)"
+    statements = {
+        "INSERT": "INSERT INTO orders VALUES ({}, 17, 1000)",
+        "DELETE": f"DELETE FROM orders WHERE id = {first}",
+        "UPDATE": f"UPDATE orders SET amount = 0 WHERE id = {first}",
+    }
+    for connection in connections:
+        made = install(connection, "result", "SELECT id, amount FROM orders ORDER BY amount DESC LIMIT 10")
+        (index,) = made.missing_indexes
+        connection.execute(index)
+        connection.execute("ANALYZE orders")
+    best = [dict.fromkeys(statements, float("inf")) for _ in connections]
+    for turn in range(REPEATED):
+        for connection, costs in zip(connections, best, strict=True):
+            for kind, statement in statements.items():
+                begun = time.perf_counter()
+                connection.execute(statement.format(8_000_000 + turn))
+                costs[kind] = min(costs[kind], time.perf_counter() - begun)
+    for connection in connections:
+        drop(connection, "result")
+    _check(best)
+
+
+def _check(best: list[dict[str, float]]) -> None:
     small, large = best
     grown = {kind: large[kind] / small[kind] for kind in small}
     assert all(times < MOST for times in grown.values()), grown

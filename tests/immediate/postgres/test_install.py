@@ -146,9 +146,9 @@ def test_what_is_stored_was_changed_by_hand(shop: Story) -> None:
     shop.install("listed", "SELECT id, amount FROM orders")
     for statement in ("DELETE FROM totals WHERE customer = 3", "DELETE FROM listed WHERE id = 5"):
         table = statement.split()[2]
-        shop.connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER trickle_guard")
+        shop.connection.execute(f"ALTER TABLE {table} DISABLE TRIGGER trickle_immediate_guard")
         shop.connection.execute(statement)
-        shop.connection.execute(f"ALTER TABLE {table} ENABLE TRIGGER trickle_guard")
+        shop.connection.execute(f"ALTER TABLE {table} ENABLE TRIGGER trickle_immediate_guard")
     for statement in ("DELETE FROM orders WHERE customer = 3", "DELETE FROM orders WHERE id = 5"):
         with pytest.raises(psycopg.errors.DataCorrupted, match="does not hold rows that go"):
             shop.connection.execute(statement)

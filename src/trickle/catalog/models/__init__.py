@@ -10,6 +10,7 @@ from trickle.catalog.models.gates import (
     WatermarkHistoryRow,
     WatermarkRow,
 )
+from trickle.catalog.models.hosted import HostedRow
 from trickle.catalog.models.publications import PolledRow, PublicationRow
 from trickle.catalog.models.refreshes import IntentMemberRow, IntentRow, RefreshRow
 from trickle.catalog.models.relations import DependencyRow, FrontierRow, RelationRow, StreamTableRow
@@ -31,6 +32,7 @@ __all__ = [
     "DependencyRow",
     "FrontierRow",
     "FuseRow",
+    "HostedRow",
     "IntentMemberRow",
     "IntentRow",
     "JobRow",

@@ -9,19 +9,18 @@ from typing import Any
 from psycopg import Connection
 
 from trickle.delta.first_rows import FirstRows
-from trickle.delta.fixpoint import Fixpoint
-from trickle.delta.groups import Groups
 from trickle.delta.plan import OWN
 from trickle.delta.stages import Stage, split, unrestricted
 from trickle.errors import UnsupportedQuery
 from trickle.immediate.postgres.lookups import Certain
-from trickle.immediate.postgres.names import identifier, ours
+from trickle.immediate.postgres.names import ours
 from trickle.immediate.postgres.reading import Reading, read_query
 from trickle.immediate.postgres.statement import Store
 from trickle.immediate.postgres.tables import Table
 from trickle.immediate.postgres.types import Analyst
 from trickle.immediate.postgres.windows import settled
 from trickle.operators import Scan, walk
+from trickle.postgres.names import identifier
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ def compile_query(
         known = Certain(certain, {}).columns(stage.keeping.whole())
         certain[stage.table] = known & frozenset(stage.columns)
         types = analyst.types_in(stage.whole) | analyst.types_in(stage.plain) | stored
-        stores.append(Store(stage, table, names, stored, types, certain[stage.table]))
+        stores.append(Store(stage, table, names, stored, types, certain[stage.table], limits.recursion))
         _refuse_types(analyst, stores[-1])
     return Compiled(reading, tuple(stores))
 
@@ -129,7 +128,5 @@ def _refuse(stage: Stage, limits: Limits) -> None:
                 detail=f"ivm_topk_max_limit is {limits.topk}",
                 hint="set ivm_topk_max_limit higher, or use DIFFERENTIAL",
             )
-        case Fixpoint():
-            raise UnsupportedQuery("a recursive query is not followed inside PostgreSQL", hint="use DIFFERENTIAL")
-        case Groups() | _:
+        case _:
             return

@@ -14,9 +14,9 @@ from enum import StrEnum
 
 from trickle.algebra.weights import WEIGHT
 from trickle.immediate.postgres.lookups import KEPT, MOVED
-from trickle.immediate.postgres.names import identifier
 from trickle.immediate.postgres.tables import Table
 from trickle.operators import Face
+from trickle.postgres.names import identifier
 
 NEW_ROWS = "trickle_new"
 OLD_ROWS = "trickle_old"

@@ -21,16 +21,20 @@ from trickle.algebra.weights import WEIGHT
 from trickle.immediate.postgres.compiling import Compiled
 from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS, Event, SourceFaces
 from trickle.immediate.postgres.locking import BUCKET, LOCK_CLASS, bucket_base, lock_number, touched_buckets
-from trickle.immediate.postgres.names import SCHEMA, identifier, literal, ours
+from trickle.immediate.postgres.names import SCHEMA, ours
 from trickle.immediate.postgres.statement import Change, Store, statement
+from trickle.immediate.postgres.triggers import EVENTS
 from trickle.immediate.postgres.types import typed_nulls
 from trickle.operators import Operator, Scan, Step
+from trickle.postgres.connect import STEADY
+from trickle.postgres.names import identifier, literal
 from trickle.sql.lower import lower
 
 MANY = 100
 """From so many rows on a change is planned by itself; fewer share a plan that expects few."""
 
-EVENTS = (Event.INSERT, Event.UPDATE, Event.DELETE)
+# What a value is must not depend on who writes: on the time zone of a session, or on how it spells dates.
+_STEADY = "".join(f" SET {name} = {literal(value)}" for name, value in STEADY.items())
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class Function:
             tag = f"{tag[:-1]}_$"
         return (
             f"CREATE OR REPLACE FUNCTION {ours(self.name)}() RETURNS {self.returns} LANGUAGE plpgsql SECURITY DEFINER"
-            f" SET search_path = pg_catalog, {SCHEMA}, pg_temp AS {tag}\n{self.body}\n{tag}"
+            f" SET search_path = pg_catalog, {SCHEMA}, pg_temp{_STEADY} AS {tag}\n{self.body}\n{tag}"
         )
 
 
@@ -231,7 +235,7 @@ BEGIN
             f"{identifier(label)} AS NOT MATERIALIZED (SELECT * FROM {table.sql})"
             for label, table in self.compiled.tables.items()
         )
-        tree = typed_nulls(store.stage.whole, store.types)
+        tree = typed_nulls(store.whole, store.types)
         return f"WITH {leaves} {_nested(lower(tree, _label, 'postgres_own'))}"
 
     @property

@@ -1,7 +1,8 @@
 """Which indexes changes would use and sources lack (pure).
 
 A change looks up rows of the other tables by what joins compare, and of its own table by what windows are partitioned
-by and by the groups that must be read again. First rows that move up are found in the order of LIMIT.
+by and by the groups that must be read again. First rows that move up are found in the order of LIMIT: of the whole
+order, or all rows that are equal in its beginning would have to be sorted.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from trickle.delta.groups import Groups
 from trickle.delta.parts import Part
 from trickle.delta.reach import equalities
 from trickle.delta.stages import Stage
-from trickle.immediate.postgres.names import identifier
-from trickle.immediate.postgres.tables import Table
+from trickle.immediate.postgres.tables import IndexTerm, Table
 from trickle.operators import (
     Aggregate,
     Filter,
@@ -31,16 +31,50 @@ from trickle.operators import (
     Window,
     walk,
 )
+from trickle.postgres.names import identifier
+
+_MOST_COLUMNS = 32
+"""Of an index in PostgreSQL."""
 
 
 def lacking_indexes(stages: Sequence[Stage], tables: Mapping[str, Table]) -> list[str]:
     """Statements that make the indexes which are not there."""
     wanted = dict.fromkeys(found for stage in stages for found in _looked_up(stage))
-    return [
+    plain = [
         f"CREATE INDEX ON {tables[label].sql} ({identifier(column)})"
         for label, column in wanted
         if label in tables and column not in tables[label].indexed
     ]
+    ordered = [
+        f"CREATE INDEX ON {tables[label].sql} ({', '.join(term.sql for term in order)})"
+        for label, order in (_order(stage, tables) for stage in stages)
+        if order and not any(_begins(index, order) for index in tables[label].indexes)
+    ]
+    return [*plain, *ordered]
+
+
+def _order(stage: Stage, tables: Mapping[str, Table]) -> tuple[str, tuple[IndexTerm, ...]]:
+    """The order of first rows, where all of it is of one table; up to where it tells the table's rows apart."""
+    if not isinstance(stage.keeping, FirstRows):
+        return "", ()
+    labels: set[str] = set()
+    order: list[IndexTerm] = []
+    for term in stage.keeping.top.order:
+        found = list(_sources(stage.keeping.top.input, term.name))
+        if len(found) != 1:
+            return "", ()
+        label, column = found[0]
+        labels.add(label)
+        order.append(IndexTerm(column, term.descending, term.nulls_first))
+        key = tables[label].key if label in tables else ()
+        if key and {each.column for each in order}.issuperset(key):
+            break
+    return (labels.pop(), tuple(order[:_MOST_COLUMNS])) if len(labels) == 1 and labels <= tables.keys() else ("", ())
+
+
+def _begins(index: tuple[IndexTerm, ...], order: tuple[IndexTerm, ...]) -> bool:
+    """Whether an index has an order, forwards or backwards."""
+    return index[: len(order)] in (order, tuple(term.reversed for term in order))
 
 
 def _looked_up(stage: Stage) -> Iterator[tuple[str, str]]:
@@ -60,9 +94,6 @@ def _looked_up(stage: Stage) -> Iterator[tuple[str, str]]:
     if isinstance(keeping, Groups) and any(_may_be_lost(part) for part in keeping.parts):
         for key in keeping.aggregate.keys[:1]:
             yield from _sources(keeping.aggregate.input, key)
-    if isinstance(keeping, FirstRows):
-        for term in keeping.top.order[:1]:
-            yield from _sources(keeping.top.input, term.name)
 
 
 def _may_be_lost(part: Part) -> bool:

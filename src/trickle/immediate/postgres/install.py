@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,20 +15,17 @@ from trickle.delta.groups import Groups
 from trickle.errors import DependentsExist, DuplicateName, QueryError, UnknownTable, UnsupportedQuery
 from trickle.immediate.postgres import registry
 from trickle.immediate.postgres.compiling import Limits, compile_query
-from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS, Event
+from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS
 from trickle.immediate.postgres.families import relatives
-from trickle.immediate.postgres.functions import EVENTS, Functions, before, truncated
+from trickle.immediate.postgres.functions import Functions, before, truncated
 from trickle.immediate.postgres.indexes import lacking_indexes
-from trickle.immediate.postgres.names import SCHEMA, identifier, literal, ours
+from trickle.immediate.postgres.names import SCHEMA, ours
 from trickle.immediate.postgres.registry import Record
 from trickle.immediate.postgres.statement import Store, hash_of
-from trickle.immediate.postgres.tables import Table
+from trickle.immediate.postgres.triggers import EVENTS, triggers
+from trickle.postgres.connect import STEADY
+from trickle.postgres.names import identifier, literal
 from trickle.settings import Settings
-
-# Triggers fire in the order of their names. A stream table that reads another must see a source's change before the
-# other does: then what it reads of the other is still at the state that it reflects. Readers are made later, so later
-# numbers come first.
-_LAST = 9_999_999
 
 
 @dataclass(frozen=True)
@@ -64,14 +61,14 @@ def install(
         registry.set_up(connection)
         number = registry.begin(connection, query)
         view = _check_query(connection, number, query, schema, name)
-        with _search_path(connection):
+        with _steady(connection):
             compiled = compile_query(connection, view, number, (schema, name), limits)
             functions = Functions(number, f"{schema}.{name}", compiled)
             known = registry.records(connection)
             sources = {table.oid for table in compiled.tables.values()}
             family = relatives(known, sources, by_group=functions.is_by_group)
             by_group = functions.is_by_group and not any(each.relation in sources for each in family)
-            _lock_tables(connection, sources.union(*(each.sources for each in family)))
+            lock_tables(connection, sources.union(*(each.sources for each in family)))
             _make_tables(connection, functions)
             lock = min((each.number for each in family), default=number)
             _share_lock(connection, family, lock)
@@ -101,7 +98,7 @@ def install(
 def drop(connection: Connection[Any], name: str, *, schema: str = "public", cascade: bool = False) -> None:
     """Remove a stream table with everything that was made for it; with ``cascade``, those that read it too."""
     with connection.transaction():
-        record = _found(connection, schema, name)
+        record = found(connection, schema, name)
         readers = [each for each in registry.records(connection) if record.relation in each.sources]
         if readers and not cascade:
             raise DependentsExist(
@@ -116,7 +113,7 @@ def drop(connection: Connection[Any], name: str, *, schema: str = "public", casc
 
 def describe(connection: Connection[Any], name: str, *, schema: str = "public") -> Installed:
     """A stream table as it was made."""
-    record = _found(connection, schema, name)
+    record = found(connection, schema, name)
     rows = connection.execute(
         "SELECT n.nspname || '.' || c.relname FROM unnest(%s::oid[]) WITH ORDINALITY AS s(oid, place)"
         " JOIN pg_class c ON c.oid = s.oid JOIN pg_namespace n ON n.oid = c.relnamespace ORDER BY s.place",
@@ -135,8 +132,8 @@ def describe(connection: Connection[Any], name: str, *, schema: str = "public") 
 def rebuild(connection: Connection[Any], name: str, *, schema: str = "public") -> None:
     """Compute a stream table anew from its sources, which are locked against writers meanwhile."""
     with connection.transaction():
-        record = _found(connection, schema, name)
-        _lock_tables(connection, record.sources)
+        record = found(connection, schema, name)
+        lock_tables(connection, record.sources)
         connection.execute("SELECT set_config('trickle.rebuild', 'on', true)")
         connection.execute(f"SELECT {ours(f'rebuild_{record.number}')}()")
         connection.execute("SELECT set_config('trickle.rebuild', '', true)")
@@ -151,7 +148,7 @@ def _limits(settings: Settings) -> Limits:
     return Limits(settings.ivm_topk_max_limit, settings.ivm_recursive_max_depth, settings.max_parse_depth)
 
 
-def _found(connection: Connection[Any], schema: str, name: str) -> Record:
+def found(connection: Connection[Any], schema: str, name: str) -> Record:
     record = registry.find(connection, schema, name)
     if record is None:
         raise UnknownTable(f"no IMMEDIATE stream table {schema}.{name} in this database")
@@ -159,13 +156,22 @@ def _found(connection: Connection[Any], schema: str, name: str) -> Record:
 
 
 @contextmanager
-def _search_path(connection: Connection[Any]) -> Iterator[None]:
-    """Only names of pg_catalog go unqualified, so that texts mean the same whoever runs them."""
-    row = connection.execute("SELECT current_setting('search_path')").fetchone()
-    assert row is not None
-    connection.execute(f"SELECT set_config('search_path', 'pg_catalog, {SCHEMA}', true)")
+def _steady(connection: Connection[Any]) -> Iterator[None]:
+    """Only names of pg_catalog go unqualified, and values are spelled in one way: as in the functions."""
+    wanted = {**STEADY, "search_path": f"pg_catalog, {SCHEMA}"}
+    rows = connection.execute(
+        "SELECT name, current_setting(name) FROM unnest(%s::text[]) AS name", [list(wanted)]
+    ).fetchall()
+    _set_local(connection, wanted)
     yield
-    connection.execute("SELECT set_config('search_path', %s, true)", [row[0]])
+    _set_local(connection, dict(rows))
+
+
+def _set_local(connection: Connection[Any], settings: Mapping[str, str]) -> None:
+    connection.execute(
+        "SELECT set_config(name, value, true) FROM unnest(%s::text[], %s::text[]) AS s(name, value)",
+        [list(settings), list(settings.values())],
+    )
 
 
 def _check_query(connection: Connection[Any], number: int, query: str, schema: str, name: str) -> int:
@@ -197,13 +203,13 @@ def _position(error: psycopg.Error, text: str) -> str:
     return f" (near {text[offset : offset + 40]!r})" if 0 <= offset < len(text) else ""
 
 
-def _lock_tables(connection: Connection[Any], oids: Collection[int]) -> None:
+def lock_tables(connection: Connection[Any], oids: Collection[int]) -> None:
     """Keep writers away."""
     for oid in sorted(oids):
-        connection.execute(f"LOCK TABLE {_name_of(connection, oid)} IN SHARE ROW EXCLUSIVE MODE")
+        connection.execute(f"LOCK TABLE {name_of(connection, oid)} IN SHARE ROW EXCLUSIVE MODE")
 
 
-def _name_of(connection: Connection[Any], oid: int) -> str:
+def name_of(connection: Connection[Any], oid: int) -> str:
     row = connection.execute(
         "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %s",
         [oid],
@@ -271,41 +277,15 @@ def _try_out(connection: Connection[Any], functions: Functions) -> None:
 
 
 def _make_triggers(connection: Connection[Any], functions: Functions) -> None:
-    number = functions.number
-    before, truncated = ours(f"before_{number}"), ours(f"truncate_{number}")
     for label, table in functions.compiled.tables.items():
-        stem = f"trickle_immediate_{_LAST - number:07d}"
-        _trigger(connection, table, f"{stem}_before", "BEFORE INSERT OR UPDATE OR DELETE", "", before)
-        _trigger(connection, table, f"{stem}_truncate", "AFTER TRUNCATE", "", truncated)
-        for event in EVENTS:
-            rows = _referencing(event)
-            _trigger(
-                connection,
-                table,
-                f"{stem}_{event}",
-                f"AFTER {event.upper()}",
-                rows,
-                ours(functions.after_name(label, event)),
-            )
+        for trigger in triggers(functions.number, functions.place(label)):
+            for statement in trigger.made_on(table.sql):
+                connection.execute(statement)
     for store in functions.compiled.stores:
         connection.execute(
-            f"CREATE TRIGGER trickle_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON {store.table}"
+            f"CREATE TRIGGER trickle_immediate_guard BEFORE INSERT OR UPDATE OR DELETE OR TRUNCATE ON {store.table}"
             f" FOR EACH STATEMENT EXECUTE FUNCTION {ours('guard')}()"
         )
-
-
-def _referencing(event: Event) -> str:
-    new, old = f" NEW TABLE AS {NEW_ROWS}", f" OLD TABLE AS {OLD_ROWS}"
-    return " REFERENCING" + (new if event.has_new else "") + (old if event.has_old else "")
-
-
-def _trigger(connection: Connection[Any], table: Table, name: str, when: str, rows: str, function: str) -> None:
-    connection.execute(
-        f"CREATE TRIGGER {identifier(name)} {when} ON {table.sql}{rows}"
-        f" FOR EACH STATEMENT EXECUTE FUNCTION {function}()"
-    )
-    # Also for those who replay changes with triggers off.
-    connection.execute(f"ALTER TABLE {table.sql} ENABLE ALWAYS TRIGGER {identifier(name)}")
 
 
 def _enter(connection: Connection[Any], functions: Functions, family: int, *, by_group: bool) -> None:

@@ -22,8 +22,8 @@ from sqlglot.errors import SqlglotError
 from sqlglot.parsers.postgres import PostgresParser
 
 from trickle.errors import UnsupportedQuery
-from trickle.immediate.postgres.names import identifier
 from trickle.operators import Expr
+from trickle.postgres.names import identifier
 from trickle.sql.build.calls import AGGREGATES, GENERATORS, GROUPING
 from trickle.sql.depth import room_to_recurse
 from trickle.sql.lower.postgres import hidden_function

@@ -16,7 +16,6 @@ from psycopg import Connection
 
 from trickle.algebra.names import TableName
 from trickle.errors import UnsupportedQuery
-from trickle.immediate.postgres.names import identifier
 from trickle.immediate.postgres.parsing import (
     Function,
     Relation,
@@ -30,6 +29,7 @@ from trickle.immediate.postgres.parsing import (
 )
 from trickle.immediate.postgres.tables import Table, describe_table, is_view, label
 from trickle.operators import Expr, Operator, Output, Project, Scan, renamed, walk
+from trickle.postgres.names import identifier
 from trickle.sql.build import build_root
 from trickle.sql.rewrites import rewrite
 from trickle.sql.rewrites.copy import renamed_tree

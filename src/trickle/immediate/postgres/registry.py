@@ -10,6 +10,7 @@ from psycopg import Connection
 
 from trickle.immediate.postgres.functions import guard
 from trickle.immediate.postgres.names import SCHEMA, ours
+from trickle.immediate.postgres.recursion import FUNCTIONS
 from trickle.sql.lower.postgres import FAIL
 
 _STREAMS = f"""
@@ -57,7 +58,7 @@ def set_up(connection: Connection[Any]) -> None:
         return
     connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
     connection.execute(f"GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC")
-    for statement in (_STREAMS, _FAIL, guard().sql):
+    for statement in (_STREAMS, _FAIL, *FUNCTIONS, guard().sql):
         connection.execute(statement)
 
 

@@ -13,7 +13,7 @@ is NOT, so that PostgreSQL may push conditions into it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.delta.groups import Groups
@@ -25,9 +25,10 @@ from trickle.delta.stages import Stage
 from trickle.immediate.postgres.faces import COUNT, SourceFaces, copies, face_name, listed
 from trickle.immediate.postgres.groups import ALIVE, MERGED, NEW, OLD, WAS, GroupChange
 from trickle.immediate.postgres.lookups import KEPT, MOVED, with_lookups
-from trickle.immediate.postgres.names import identifier
+from trickle.immediate.postgres.recursion import iterated
 from trickle.immediate.postgres.types import typed_nulls
 from trickle.operators import Face, Operator, Scan, Step, walk
+from trickle.postgres.names import identifier
 from trickle.sql.lower import lower
 
 
@@ -42,6 +43,8 @@ class Store:
     types: Mapping[str, str]
     certain: frozenset[str]
     """The columns that are never NULL."""
+    rounds: int
+    """The most that a recursion may have."""
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -64,7 +67,14 @@ class Store:
             plan = GroupChange(keeping, self.stored, frozenset(keys)).plan()
         else:
             plan = keeping.change()
-        return optimized(prune_plan(plan, unchanged))
+        plan = optimized(prune_plan(plan, unchanged))
+        steps = tuple(replace(step, tree=iterated(step.tree, self.rounds)) for step in plan.steps)
+        return replace(plan, steps=steps, result=iterated(plan.result, self.rounds))
+
+    @property
+    def whole(self) -> Operator:
+        """All its rows, computed from the sources."""
+        return iterated(self.stage.whole, self.rounds)
 
 
 @dataclass(frozen=True)

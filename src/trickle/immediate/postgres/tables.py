@@ -8,36 +8,26 @@ from typing import Any
 from psycopg import Connection
 
 from trickle.errors import UnsupportedQuery
-from trickle.immediate.postgres.names import identifier
+from trickle.postgres.names import identifier
+from trickle.postgres.tables import SourceColumn, SourceTable, describe_oids
 
-_WITHOUT_EQUALITY = ["json", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle"]
-_COLUMNS = """
-    SELECT a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attgenerated = 'v',
-           coalesce(l.collisdeterministic, true), coalesce(e.typname, b.typname, t.typname) = ANY(%s)
-    FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
-    LEFT JOIN pg_type b ON b.oid = t.typbasetype
-    LEFT JOIN pg_type e ON e.oid = coalesce(b.typelem, t.typelem) AND coalesce(b.typcategory, t.typcategory) = 'A'
-    LEFT JOIN pg_collation l ON l.oid = a.attcollation
-    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum
+_WITHOUT_EQUALITY = frozenset(("json", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle"))
+_DETERMINISTIC = """
+    SELECT a.attname FROM pg_attribute a JOIN pg_collation l ON l.oid = a.attcollation AND NOT l.collisdeterministic
+    WHERE a.attrelid = %s AND a.attnum > 0
 """
-# Of a table's unique keys without NULL the primary one, else the narrowest.
-_KEY = """
+# The first bit of an option says DESC, the second NULLS FIRST.
+_INDEXES = """
     SELECT array(SELECT a.attname FROM unnest(i.indkey::int2[]) WITH ORDINALITY AS k(n, place)
                  JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n
-                 WHERE k.place <= i.indnkeyatts ORDER BY k.place)
-    FROM pg_index i
-    WHERE i.indrelid = %s AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL
-      AND i.indexprs IS NULL
-      AND NOT EXISTS (SELECT FROM unnest((i.indkey::int2[])[0:i.indnkeyatts - 1]) AS k(n)
-                      JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.n AND NOT a.attnotnull)
-    ORDER BY i.indisprimary DESC, i.indnkeyatts, i.indexrelid LIMIT 1
-"""
-_INDEXED = """
-    SELECT DISTINCT a.attname FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
-    WHERE i.indrelid = %s AND i.indisvalid AND i.indpred IS NULL
+                 WHERE k.place <= i.indnkeyatts ORDER BY k.place),
+           i.indoption::int2[]
+    FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam AND m.amname = 'btree'
+    WHERE i.indrelid = %s AND i.indisvalid AND i.indpred IS NULL AND i.indexprs IS NULL
 """
 _RELATION = """
-    SELECT n.nspname, c.relname, c.relkind::text, c.relforcerowsecurity,
+    SELECT n.nspname || '.' || c.relname, c.relkind::text, n.nspname IN ('pg_catalog', 'information_schema'),
+           c.relforcerowsecurity,
            EXISTS (SELECT FROM pg_inherits h WHERE h.inhrelid = c.oid OR h.inhparent = c.oid)
     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = %s
 """
@@ -60,18 +50,39 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table. ``key`` are columns that tell its rows apart, none of them NULL; empty where there are none.
+class IndexTerm:
+    """A column of an index, and how it is ordered."""
 
-    ``indexed`` are the columns that an index begins with.
-    """
+    column: str
+    descending: bool
+    nulls_first: bool
+
+    @property
+    def reversed(self) -> IndexTerm:
+        """The same, read backwards."""
+        return IndexTerm(self.column, not self.descending, not self.nulls_first)
+
+    @property
+    def sql(self) -> str:
+        order = "DESC" if self.descending else "ASC"
+        return f"{identifier(self.column)} {order} NULLS {'FIRST' if self.nulls_first else 'LAST'}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. ``key`` are columns that tell its rows apart, none of them NULL; empty where there are none."""
 
     oid: int
     schema: str
     name: str
     columns: tuple[Column, ...]
     key: tuple[str, ...]
-    indexed: frozenset[str]
+    indexes: tuple[tuple[IndexTerm, ...], ...]
+
+    @property
+    def indexed(self) -> frozenset[str]:
+        """The columns that an index begins with."""
+        return frozenset(index[0].column for index in self.indexes if index)
 
     @property
     def label(self) -> str:
@@ -107,12 +118,11 @@ def describe_table(connection: Connection[Any], oid: int) -> Table:
     """A table; refused with the reason where triggers cannot see all its changes."""
     found = connection.execute(_RELATION, [oid]).fetchone()
     assert found is not None
-    schema, name, kind, forced, inherits = found
-    spoken = f"{schema}.{name}"
+    spoken, kind, is_system, forced, inherits = found
     if kind in _KINDS:
         what, why = _KINDS[kind]
         raise UnsupportedQuery(f"{spoken} is {what}, which IMMEDIATE cannot follow", detail=why, hint=_ANOTHER_MODE)
-    if schema in ("pg_catalog", "information_schema"):
+    if is_system:
         raise UnsupportedQuery(f"{spoken} belongs to PostgreSQL", detail="system tables have no triggers")
     if inherits:
         raise UnsupportedQuery(
@@ -124,38 +134,46 @@ def describe_table(connection: Connection[Any], oid: int) -> Table:
         raise UnsupportedQuery(
             f"{spoken} forces row-level security on its owner", detail="rows would be missing from the result"
         )
-    return _described(connection, oid, schema, name)
+    return _described(connection, describe_oids(connection, [oid])[oid])
 
 
 _ANOTHER_MODE = "use another refresh mode: DIFFERENTIAL follows such sources"
 
 
-def _described(connection: Connection[Any], oid: int, schema: str, name: str) -> Table:
-    rows = connection.execute(_COLUMNS, [_WITHOUT_EQUALITY, oid]).fetchall()
+def _described(connection: Connection[Any], source: SourceTable) -> Table:
+    loose = {row[0] for row in connection.execute(_DETERMINISTIC, [source.oid])}
     seen: set[str] = set()
-    for column, _, _, virtual, deterministic, _ in rows:
-        if column.lower() in seen:
+    for column in source.columns:
+        if column.name.lower() in seen:
             raise UnsupportedQuery(
-                f"{schema}.{name} has columns that differ in case alone", detail=f"among them {column!r}"
+                f"{source.shown} has columns that differ in case alone", detail=f"among them {column.name!r}"
             )
-        seen.add(column.lower())
-        if virtual:
+        seen.add(column.name.lower())
+        if column.generated == "v":
             raise UnsupportedQuery(
-                f"column {column!r} of {schema}.{name} is a virtual generated column",
+                f"column {column.name!r} of {source.shown} is a virtual generated column",
                 detail="triggers do not see its values",
             )
-        if not deterministic:
+        if column.name in loose:
             raise UnsupportedQuery(
-                f"column {column!r} of {schema}.{name} has a collation under which different texts are equal",
+                f"column {column.name!r} of {source.shown} has a collation under which different texts are equal",
                 detail="such texts cannot be looked up by a hash",
             )
-    key = connection.execute(_KEY, [oid]).fetchone()
-    indexed = connection.execute(_INDEXED, [oid]).fetchall()
     return Table(
-        oid=oid,
-        schema=schema,
-        name=name,
-        columns=tuple(Column(column, kind, not_null, by_text) for column, kind, not_null, _, _, by_text in rows),
-        key=tuple(key[0]) if key else (),
-        indexed=frozenset(row[0] for row in indexed),
+        oid=source.oid,
+        schema=source.schema,
+        name=source.name,
+        columns=tuple(Column(c.name, c.type_text, c.not_null, _is_by_text(c)) for c in source.columns),
+        key=source.key,
+        indexes=tuple(_index(*row) for row in connection.execute(_INDEXES, [source.oid])),
     )
+
+
+def _is_by_text(column: SourceColumn) -> bool:
+    kind = column.type.element or column.type
+    return kind.builtin and kind.name in _WITHOUT_EQUALITY
+
+
+def _index(names: list[str], options: list[int]) -> tuple[IndexTerm, ...]:
+    terms = zip(names, options, strict=False)
+    return tuple(IndexTerm(column, bool(option & 1), bool(option & 2)) for column, option in terms)

@@ -19,7 +19,6 @@ from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
 from trickle.delta.fixpoint import anchored
 from trickle.delta.parts import summed_argument
 from trickle.errors import UnsupportedQuery
-from trickle.immediate.postgres.names import identifier
 from trickle.immediate.postgres.tables import Table
 from trickle.operators import (
     Aggregate,
@@ -36,6 +35,7 @@ from trickle.operators import (
     transformed,
     walk,
 )
+from trickle.postgres.names import identifier
 from trickle.sql.lower import lower
 
 _EXACT = frozenset(("smallint", "integer", "bigint"))

@@ -1,0 +1,409 @@
+"""Stream tables that live in PostgreSQL: made there, moved there and back, removed.
+
+The catalog is what counts. Before a table is made in PostgreSQL the catalog notes it; the note belongs to nobody until
+the stream table is said, in one transaction of the catalog, to live there. From the same moment on readers find it
+there. The way back is the same: the lake's table is filled while readers still read PostgreSQL's, and one transaction
+decides. What a process that died has left (notes of nobody, tables that were left) is removed by whoever comes next
+(``settle``). So readers see the old contents or the new ones, and nothing is in between.
+
+One process works on the stream tables of a database at a time: PostgreSQL keeps the lock.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+
+import psycopg
+from sqlalchemy.orm import Session
+
+from trickle.algebra.names import DEFAULT_SCHEMA, TableName
+from trickle.apply.unit import recover
+from trickle.catalog import databases, history, hosted, intents, relations, streams
+from trickle.catalog.records import (
+    Action,
+    Database,
+    Hosted,
+    Initiator,
+    Kind,
+    Outcome,
+    RefreshMode,
+    Relation,
+    Status,
+    StreamTable,
+)
+from trickle.errors import ConcurrentModification, DependentsExist, InvalidName, TrickleError
+from trickle.history.failures import close_abandoned
+from trickle.immediate.postgres import registry
+from trickle.immediate.postgres.install import drop, install
+from trickle.immediate.postgres.sources import Home, orders_by_bytes, postgres_types
+from trickle.immediate.postgres.steps import Step, reached
+from trickle.immediate.postgres.translating import to_postgres
+from trickle.lake.create import create as create_table
+from trickle.lake.create import drop as drop_table
+from trickle.postgres.connect import Connection, connected
+from trickle.postgres.names import identifier
+from trickle.refresh.definition import Analysed
+from trickle.refresh.dependencies import dependencies_of
+from trickle.refresh.execute import refresh
+from trickle.replicas.ingest import ingest
+from trickle.sql import Query
+from trickle.tables.hosted import shown_home
+from trickle.warehouse import Warehouse
+
+_logger = logging.getLogger(__name__)
+_LONGEST = 63
+"""Bytes of a name in PostgreSQL."""
+_SPACE = int.from_bytes(b"trih") & 0x7FFFFFFF
+_WAIT_MS = 60_000
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A stream table as it is to be in PostgreSQL."""
+
+    name: TableName
+    query: Query
+    analysed: Analysed
+    home: Home
+    schedule: str
+    options: Mapping[str, object]
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Schema and name there: ``public`` for the schema ``default`` and for that of the replicas."""
+        own = (DEFAULT_SCHEMA, self.home.database.name.lower())
+        return ("public" if self.name.schema_key in own else self.name.schema, self.name.table)
+
+    @property
+    def text(self) -> str:
+        return self.analysed.canonical or self.query.text
+
+
+def make(warehouse: Warehouse, wanted: Wanted) -> None:
+    """A new stream table."""
+    with _working(warehouse, wanted.home.database) as connection, _installed(warehouse, connection, wanted) as made:
+        now = warehouse.clock.now()
+        with warehouse.catalog.write() as tx:
+            comment = wanted.options.get("description")
+            relation = relations.add(
+                tx,
+                name=wanted.name,
+                kind=Kind.STREAM_TABLE,
+                uid=uuid.uuid4().hex,
+                query=wanted.query.text,
+                comment=comment if isinstance(comment, str) else None,
+                now=now,
+            )
+            streams.add(
+                tx,
+                relation.id,
+                query=wanted.query.text,
+                schedule=wanted.schedule,
+                refresh_mode=RefreshMode.IMMEDIATE,
+                options=wanted.options,
+                always_refresh=False,
+                now=now,
+                canonical=wanted.analysed.canonical,
+            )
+            _settle_in(warehouse, tx, relation, wanted, made)
+    reached(Step.LINKED)
+
+
+def move_in(warehouse: Warehouse, stream: StreamTable, wanted: Wanted) -> None:
+    """A stream table of the lake moves to PostgreSQL."""
+    recover(warehouse, [stream.relation.id])
+    close_abandoned(warehouse, [stream.relation.id])
+    old = warehouse.location_of(stream.relation)
+    with _working(warehouse, wanted.home.database) as connection, _installed(warehouse, connection, wanted) as made:
+        now = warehouse.clock.now()
+        with warehouse.catalog.write() as tx:
+            _refuse_readers(tx, stream.relation)
+            stored = streams.lock(tx, stream.relation.id)
+            if intents.pending(tx, [stream.relation.id]):
+                raise ConcurrentModification(f"{stream.relation.name} is being refreshed", hint="try again in a moment")
+            relations.update(tx, stream.relation.id, now=now, location=None, uid=uuid.uuid4().hex)
+            streams.set_frontier(tx, stream.relation.id, {})
+            # A refresh that began before this must not commit after it: its number is taken.
+            streams.update(tx, stream.relation.id, now=now, refresh_number=stored.refresh_number + 1, state={})
+            _define(tx, stream.relation.id, wanted, now)
+            _settle_in(warehouse, tx, stream.relation, wanted, made)
+    reached(Step.LINKED)
+    drop_table(old)
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """A stream table as it is to be in the lake."""
+
+    query: Query
+    analysed: Analysed
+    mode: RefreshMode
+    schedule: str
+    options: Mapping[str, object]
+
+
+def move_out(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Leaving) -> None:
+    """A stream table of PostgreSQL moves to the lake, and is refreshed from there on."""
+    query, analysed = wanted.query, wanted.analysed
+    with warehouse.catalog.read() as tx:
+        database = databases.by_id(tx, home.database_id)
+        _refuse_readers(tx, stream.relation)
+    location = warehouse.place_for(stream.relation.name)
+    create_table(location, analysed.schema, comment=stream.relation.comment)
+    now = warehouse.clock.now()
+    try:
+        with warehouse.catalog.write() as tx:
+            relations.update(
+                tx, stream.relation.id, now=now, location=warehouse.relative(location), uid=uuid.uuid4().hex
+            )
+            streams.update(
+                tx,
+                stream.relation.id,
+                now=now,
+                query=query.text,
+                refresh_mode=wanted.mode,
+                schedule=wanted.schedule,
+                options=wanted.options,
+                canonical=analysed.canonical,
+                always_refresh=query.is_unsteady,
+                populated=False,
+                status=Status.INITIALIZING,
+                refresh_number=stream.refresh_number + 1,
+                state={},
+            )
+            relations.set_dependencies(tx, stream.relation.id, dependencies_of(query, analysed.reading))
+        reached(Step.PLACED)
+        # Not older than what readers have seen.
+        ingest(warehouse, [database.name])
+        refresh(warehouse, [stream.relation.name], initiated_by=Initiator.INITIAL)
+    except BaseException:
+        if not _is_filled(warehouse, stream):
+            _stay(warehouse, stream)
+            drop_table(location)
+            raise
+    reached(Step.FILLED)
+    with warehouse.catalog.write() as tx:
+        hosted.unlink(tx, stream.relation.id)
+    reached(Step.UNLINKED)
+    settle(warehouse, [database])
+
+
+def redefine(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Wanted) -> None:
+    """Another query for a stream table of PostgreSQL, in the same place."""
+    if wanted.home.database.id != home.database_id:
+        raise DependentsExist(
+            f"the new query of {stream.relation.name} reads another database", hint="drop it and make it again"
+        )
+    with _working(warehouse, wanted.home.database) as connection:
+        text = _translated(connection, wanted)
+        # What fails before PostgreSQL's commit leaves the old one; should the commit itself fail, ``settle`` mends it.
+        with connection.transaction():
+            drop(connection, home.table, schema=home.schema)
+            install(connection, home.table, text, schema=home.schema)
+            now = warehouse.clock.now()
+            with warehouse.catalog.write() as tx:
+                _define(tx, stream.relation.id, wanted, now)
+                hosted.redefine(tx, home.id, columns=wanted.analysed.schema.jsonValue(), text=text)
+            reached(Step.REDEFINED)
+
+
+def settle(warehouse: Warehouse, wanted: list[Database]) -> None:
+    """Remove from PostgreSQL what no longer lives there; a server that does not answer keeps it for the time being."""
+    for database in wanted:
+        try:
+            with _working(warehouse, database):
+                pass
+        except TrickleError as error:
+            _logger.warning("event=settle_failed database=%s error=%r", database.name, error.message)
+
+
+def settle_all(warehouse: Warehouse) -> None:
+    """The same for all databases in which something is left to be done."""
+    with warehouse.catalog.read() as tx:
+        left = {one.database_id for one in hosted.listing(tx) if _is_left(tx, one)}
+        found = [databases.by_id(tx, each) for each in sorted(left)]
+    if found:
+        settle(warehouse, found)
+
+
+@contextmanager
+def _working(warehouse: Warehouse, database: Database) -> Iterator[Connection]:
+    """A connection that alone works on the stream tables of a database; what others left is tidied up."""
+    with connected(database.dsn) as connection:
+        connection.execute("SELECT set_config('lock_timeout', %s, false)", [f"{_WAIT_MS}ms"])
+        try:
+            connection.execute("SELECT pg_advisory_lock(%s, hashtext(current_database()))", [_SPACE])
+        except psycopg.errors.LockNotAvailable:
+            raise ConcurrentModification(
+                f"another process works on the stream tables in {database.name}", hint="try again in a moment"
+            ) from None
+        connection.execute("SELECT set_config('lock_timeout', '0', false)")
+        _tidy(warehouse, database, connection)
+        yield connection
+
+
+def _tidy(warehouse: Warehouse, database: Database, connection: Connection) -> None:
+    with warehouse.catalog.read() as tx:
+        known = hosted.listing(tx, database.id)
+        left = [one for one in known if _is_left(tx, one)]
+    # Those that read others were made later, and go first.
+    for one in reversed(left):
+        with warehouse.catalog.write() as tx:
+            if one.relation_id is not None:
+                hosted.unlink(tx, one.relation_id)
+        if registry.find(connection, one.schema, one.table) is not None:
+            drop(connection, one.table, schema=one.schema)
+        with warehouse.catalog.write() as tx:
+            hosted.remove(tx, one.id)
+        reached(Step.REMOVED)
+    for one in known:
+        record = None if one in left else registry.find(connection, one.schema, one.table)
+        if record is not None and record.query != one.text:
+            with connection.transaction():
+                drop(connection, one.table, schema=one.schema)
+                install(connection, one.table, one.text, schema=one.schema)
+
+
+def _is_left(tx: Session, one: Hosted) -> bool:
+    """Whether a table is of nobody, or its stream table has been filled in the lake."""
+    if one.relation_id is None:
+        return True
+    stream = streams.by_id(tx, one.relation_id)
+    return stream.refresh_mode is not RefreshMode.IMMEDIATE and stream.populated and stream.version is not None
+
+
+@contextmanager
+def _installed(warehouse: Warehouse, connection: Connection, wanted: Wanted) -> Iterator[Hosted]:
+    """The table, made in PostgreSQL. When the block fails it goes again."""
+    schema, table = wanted.place
+    if len(schema.encode()) > _LONGEST or len(table.encode()) > _LONGEST:
+        raise InvalidName(f"{wanted.name} is too long a name for PostgreSQL", hint=f"use at most {_LONGEST} bytes")
+    text = _translated(connection, wanted)
+    with warehouse.catalog.write() as tx:
+        made = hosted.add(
+            tx,
+            wanted.home.database.id,
+            schema=schema,
+            table=table,
+            columns=wanted.analysed.schema.jsonValue(),
+            text=text,
+            now=warehouse.clock.now(),
+        )
+        settings = warehouse.settings(tx)
+    is_there = False
+    try:
+        reached(Step.NOTED)
+        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
+        install(connection, table, text, schema=schema, settings=settings, create_indexes=False)
+        is_there = True
+        reached(Step.INSTALLED)
+        yield made
+    except BaseException:
+        # Should this fail too, the note stays, and somebody else does it.
+        with suppress(TrickleError, psycopg.Error):
+            if is_there:
+                drop(connection, table, schema=schema)
+            with warehouse.catalog.write() as tx:
+                hosted.remove(tx, made.id)
+        raise
+
+
+def _translated(connection: Connection, wanted: Wanted) -> str:
+    views = {name: view.text for name, view in wanted.analysed.reading.views.items()}
+    return to_postgres(
+        wanted.text,
+        wanted.home.faces,
+        views,
+        postgres_types(wanted.analysed.schema),
+        by_bytes=orders_by_bytes(connection, wanted.home.faces),
+    )
+
+
+def _define(tx: Session, relation_id: int, wanted: Wanted, now: datetime) -> None:
+    streams.update(
+        tx,
+        relation_id,
+        now=now,
+        query=wanted.query.text,
+        schedule=wanted.schedule,
+        refresh_mode=RefreshMode.IMMEDIATE,
+        options=wanted.options,
+        always_refresh=False,
+        canonical=wanted.analysed.canonical,
+    )
+    relations.set_dependencies(tx, relation_id, dependencies_of(wanted.query, wanted.analysed.reading))
+
+
+def _settle_in(warehouse: Warehouse, tx: Session, relation: Relation, wanted: Wanted, made: Hosted) -> None:
+    """The stream table lives in PostgreSQL: from the end of this transaction on."""
+    now = warehouse.clock.now()
+    streams.update(
+        tx,
+        relation.id,
+        now=now,
+        populated=True,
+        version=None,
+        status=Status.ACTIVE,
+        effective_mode=RefreshMode.IMMEDIATE.value,
+        needs_reinitialize=False,
+        data_timestamp=now,
+        last_refresh_at=now,
+        consecutive_errors=0,
+        last_error=None,
+    )
+    relations.set_dependencies(tx, relation.id, dependencies_of(wanted.query, wanted.analysed.reading))
+    hosted.link(tx, made.id, relation.id)
+    history.record(
+        tx,
+        relation_id=relation.id,
+        name=str(wanted.name),
+        action=Action.FULL,
+        status=Outcome.COMPLETED,
+        initiated_by=Initiator.INITIAL,
+        started_at=now,
+        ended_at=now,
+        reason=f"IMMEDIATE in PostgreSQL, {shown_home(wanted.home.database, made)}",
+    )
+
+
+def _stay(warehouse: Warehouse, stream: StreamTable) -> None:
+    """As it was before it was to move to the lake."""
+    with warehouse.catalog.write() as tx:
+        now = warehouse.clock.now()
+        relations.update(tx, stream.relation.id, now=now, location=None, query=stream.query)
+        streams.update(
+            tx,
+            stream.relation.id,
+            now=now,
+            refresh_mode=stream.refresh_mode,
+            schedule=stream.schedule,
+            options=stream.options,
+            canonical=stream.canonical,
+            always_refresh=stream.always_refresh,
+            populated=stream.populated,
+            version=None,
+            status=stream.status,
+            consecutive_errors=0,
+            last_error=None,
+        )
+
+
+def _is_filled(warehouse: Warehouse, stream: StreamTable) -> bool:
+    with warehouse.catalog.read() as tx:
+        found = streams.by_id(tx, stream.relation.id)
+        return found.populated or bool(intents.pending(tx, [stream.relation.id]))
+
+
+def _refuse_readers(tx: Session, relation: Relation) -> None:
+    readers = [relations.by_id(tx, each.relation_id) for each in relations.dependents(tx, relation.id)]
+    for reader in readers:
+        if reader.kind is Kind.STREAM_TABLE:
+            raise DependentsExist(
+                f"cannot move {relation.name}: stream table {reader.name} reads it where it is",
+                hint=f"drop {reader.name} first",
+            )
