@@ -305,7 +305,7 @@ def _differs(column: SourceColumn, old: str, new: str) -> sql.Composed:
 
 def read_changes(style: Style, table: SourceTable, after: str, upto: str, *, since: int | None) -> sql.Composed:
     """Operation and columns of what was captured between two positions, later than statement ``since``."""
-    return sql.SQL("SELECT op, {} FROM {} WHERE {} AND op IN ({}, {}){} ORDER BY seq").format(
+    return sql.SQL("SELECT op, {} FROM {} WHERE {} AND op IN ({}, {}){}").format(
         _columns(table),
         buffer_name(style, table.oid),
         _between(after, upto),
