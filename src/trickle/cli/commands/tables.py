@@ -88,11 +88,14 @@ def attach(
         list[str] | None, typer.Option("--table", "-t", help="A table of the database; may be repeated.")
     ] = None,
     schema: Annotated[str, typer.Option("--schema", help="Schema of the database's tables.")] = "public",
+    cdc_mode: Annotated[
+        str, typer.Option("--cdc-mode", help="How changes of the database are captured: auto, trigger or wal.")
+    ] = "auto",
 ) -> None:
     """Register a Delta table that others write, or tables of a PostgreSQL database."""
     if path.startswith(("postgresql://", "postgres://")):
         with session.connect() as t, working(t.warehouse.engine, f"loading {name}"):
-            made = t.attach_postgres(name, path, tables=table or None, schema=schema)
+            made = t.attach_postgres(name, path, tables=table or None, schema=schema, cdc_mode=cdc_mode)
         names = [row.name for row in made]
         show(session, Record({"message": f"attached {name}", "tables": names}, f"attached {', '.join(names)}"))
         return
