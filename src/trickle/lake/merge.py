@@ -30,6 +30,7 @@ from trickle.lake.changes import consolidate
 from trickle.lake.comparable import same_rows
 from trickle.lake.datafile import DataFile
 from trickle.lake.few import Few
+from trickle.lake.keyed import merge_by_key
 from trickle.lake.prepared import Prepared, note, staging
 from trickle.lake.rewrite import apply_changes, insert_rows, rewrite_files
 from trickle.lake.scan import pick, scan
@@ -66,6 +67,9 @@ def merge_table(engine: Engine, snapshot: Snapshot, delta: pa.Table, key: Sequen
 
     Where the table has a ``key``, rows to delete are found by it: the delta holds them whole, as they are there.
     """
+    made = merge_by_key(snapshot, delta, key, whole=True) if key else None
+    if made is not None:
+        return made
     fields = [StructField(f.name, f.dataType) for f in snapshot.schema.fields]
     given = for_spark(delta, StructType([*fields, StructField(WEIGHT, LongType())]))
     with staging(snapshot.location) as stages:
@@ -131,6 +135,12 @@ def merge_keyed(engine: Engine, snapshot: Snapshot, delta: DataFrame, key: Seque
         discard(snapshot.location, rows.staged.stage_id)
         stages.remove(rows.staged.stage_id)
         return apply_changes(engine, snapshot, located, stages, _KIND)
+
+
+def merge_keyed_table(engine: Engine, snapshot: Snapshot, delta: pa.Table, key: Sequence[str]) -> Prepared:
+    """The same for a delta that is on the driver."""
+    made = merge_by_key(snapshot, delta, key, whole=False)
+    return merge_keyed(engine, snapshot, engine.from_arrow(delta), key) if made is None else made
 
 
 def locate_rows(engine: Engine, snapshot: Snapshot, files: Sequence[DataFile], rows: ChangeRows) -> DataFrame:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import psycopg
+from psycopg.pq import ConnStatus
 
 from trickle.errors import (
     ConcurrentModification,
@@ -57,11 +58,7 @@ def from_postgres(error: psycopg.Error, place: str) -> TrickleError:
     if state is None:
         return _without_state(error, detail, place)
     if state[:2] == _AUTHORISATION or state == _NO_DATABASE:
-        return _refused(
-            f"the PostgreSQL server at {place} does not let Trickle in",
-            detail,
-            "check user, password and database in the address, and the server's pg_hba.conf",
-        )
+        return _not_let_in(detail, place)
     if state in (_NO_RIGHT, _READ_ONLY):
         return _refused(
             f"the PostgreSQL server at {place} does not allow this",
@@ -106,7 +103,12 @@ def _by_state(state: str, detail: str, place: str) -> TrickleError:
 
 
 def _without_state(error: psycopg.Error, detail: str, place: str) -> TrickleError:
-    """Errors that libpq makes by itself: no answer, or a refusal before the session began, which it gives no code."""
+    """Errors that libpq makes by itself: no answer, or a refusal before the session began, which it gives no code. But
+    it tells whether the server asked for a password, and then somebody was there who did not let us in.
+    """
+    link = error.pgconn
+    if link is not None and link.status == ConnStatus.BAD and (link.needs_password or link.used_password):
+        return _not_let_in(detail, place)
     if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
         return _away(detail, place)
     return InternalError("the PostgreSQL driver failed", detail=detail)
@@ -117,6 +119,14 @@ def _away(detail: str, place: str) -> SourceUnreachable:
         f"no connection to the PostgreSQL server at {place}",
         detail=detail,
         hint="check that the server runs and that the address, user and password are right, then try again",
+    )
+
+
+def _not_let_in(detail: str, place: str) -> SourceRefused:
+    return _refused(
+        f"the PostgreSQL server at {place} does not let Trickle in",
+        detail,
+        "check user, password and database in the address, and the server's pg_hba.conf",
     )
 
 

@@ -14,7 +14,7 @@ import psycopg
 import pyarrow as pa
 import pyarrow.csv
 from psycopg import sql
-from psycopg.pq import ExecStatus
+from psycopg.pq import ConnStatus, ExecStatus
 from psycopg.pq.abc import PGconn, PGresult
 
 from trickle.errors import InvalidData
@@ -65,7 +65,8 @@ def _copied(connection: Connection, statement: bytes, batch_bytes: int) -> Itera
 
 
 def _check(link: PGconn, result: PGresult | None, wanted: ExecStatus) -> None:
-    if result is None:
+    if result is None or link.status == ConnStatus.BAD:
+        # A server that goes away gives no code.
         raise psycopg.OperationalError(link.get_error_message())
     if result.status != wanted:
         raise psycopg.errors.error_from_result(result)

@@ -223,7 +223,7 @@ def _relations(connection: Connection, where: sql.Composable) -> list[SourceTabl
             name=name,
             kind=Relkind(kind),
             columns=tuple(_column(row) for row in columns.get(oid, ())),
-            key=tuple(keys[oid][0][2]) if oid in keys else (),
+            key=_key(Relkind(kind), keys.get(oid, ()), len(parts.get(oid, ()))),
             identity=Identity(identity),
             parts=tuple(Part(*row) for row in parts.get(oid, ())),
             identity_columns=_identity_columns(Identity(identity), keys.get(oid, ())),
@@ -238,6 +238,12 @@ def _grouped(rows: Iterable[tuple[Any, ...]]) -> dict[int, list[Sequence[Any]]]:
     for owner, *rest in rows:
         found.setdefault(owner, []).append(rest)
     return found
+
+
+def _key(kind: Relkind, keys: Sequence[Sequence[Any]], parts: int) -> tuple[str, ...]:
+    """The best of the keys. That of a table which others inherit from says nothing about their rows."""
+    inherited = kind is Relkind.TABLE and parts > 1
+    return tuple(keys[0][2]) if keys and not inherited else ()
 
 
 def _identity_columns(identity: Identity, keys: Sequence[Sequence[Any]]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ from trickle.replicas.loading import Progress, Source, lake_key, lake_schema, lo
 from trickle.replicas.locks import one_at_a_time
 from trickle.replicas.polling import check_interval
 from trickle.replicas.switching import Switch, choose, tidy
-from trickle.tables.ddl import remove, taken
+from trickle.tables.ddl import refuse_removal, remove, taken
 from trickle.warehouse import Warehouse
 
 _LISTED = re.compile(r'(?:"(?:[^"]|"")*"|[^,"])+')
@@ -106,6 +106,9 @@ def detach(
     wanted = _LISTED.findall(tables) if isinstance(tables, str) else tables
     going = found if wanted is None else [_named(found, table) for table in wanted]
     gone: list[Relation] = []
+    if not cascade:
+        # All or none: half a database would have to be let go of again.
+        refuse_removal(warehouse, [replica.relation for replica in going], "detach")
     for replica in going:
         recover(warehouse, [replica.relation.id])
         gone += remove(warehouse, replica.relation, cascade=cascade, statement="detach")

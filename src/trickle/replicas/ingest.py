@@ -27,12 +27,13 @@ from trickle.engine.arrow import for_spark
 from trickle.errors import HistoryLost, InternalError, TrickleError
 from trickle.lake.changes import count_changes
 from trickle.lake.few import Few
+from trickle.lake.keyed import THREADS, in_order
 from trickle.lake.local import net
-from trickle.lake.merge import merge_keyed, merge_table
+from trickle.lake.merge import merge_keyed_table, merge_table
 from trickle.lake.prepared import Prepared, note
 from trickle.lake.rewrite import overwrite
 from trickle.lake.snapshot import Snapshot, latest_version, open_snapshot
-from trickle.lake.stage import stage_few
+from trickle.lake.stage import stage_made
 from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import SourceTable, describe_oids
 from trickle.replicas import shape
@@ -313,14 +314,16 @@ class _Ingest:
             frame = engine.from_arrow(net(rows).drop_columns([WEIGHT]), nullable(snapshot.schema))
             return overwrite(engine, snapshot, frame, difference=True, few=Few(engine))
         if changes.by_key:
-            key = [renamed[column] for column in changes.key]
+            given = [renamed[column] for column in changes.key]
             if changes.kept is not None:
-                rows = with_kept(engine, snapshot, rows, key, changes.kept, renamed)
-            return merge_keyed(engine, snapshot, engine.from_arrow(rows), key)
+                rows = with_kept(engine, snapshot, rows, given, changes.kept, renamed)
+            return merge_keyed_table(engine, snapshot, rows, given)
+        key = lake_key(table)
         bounds = pc.min_max(rows.column(WEIGHT)).as_py()
         if bounds["min"] == bounds["max"] == 1:
-            return _inserted(snapshot, for_spark(rows.drop_columns([WEIGHT]), nullable(snapshot.schema)))
-        return merge_table(engine, snapshot, net(rows), lake_key(table))
+            return _inserted(snapshot, for_spark(rows.drop_columns([WEIGHT]), nullable(snapshot.schema)), key)
+        # Rows with a key were netted by it; without one, equal values may be spelled in two ways.
+        return merge_table(engine, snapshot, rows if key else net(rows), key)
 
     def _member(self, replica: Replica, made: Prepared | None, upto: str) -> PinnedMember:
         number = replica.pin.number + 1
@@ -367,9 +370,9 @@ def _known(replica: Replica) -> SourceTable:
     return shape.from_json(replica.oid, replica.schema, replica.table, replica.shape)
 
 
-def _inserted(snapshot: Snapshot, rows: pa.Table) -> Prepared:
+def _inserted(snapshot: Snapshot, rows: pa.Table, key: Sequence[str]) -> Prepared:
     """New rows in new files, written on the driver."""
-    staged = stage_few([rows], snapshot)
+    staged = stage_made(in_order(rows, key), snapshot, THREADS)
     return Prepared(
         location=snapshot.location,
         read_version=snapshot.version,

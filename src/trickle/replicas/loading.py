@@ -29,10 +29,11 @@ from trickle.catalog.records import Database, Replica, ReplicaStatus
 from trickle.engine import spark_errors
 from trickle.engine.arrow import for_spark
 from trickle.errors import TrickleError
+from trickle.lake.keyed import THREADS, in_order
 from trickle.lake.prepared import Prepared, note
 from trickle.lake.rewrite import overwrite
 from trickle.lake.snapshot import Snapshot, open_snapshot
-from trickle.lake.stage import Staged, stage_few
+from trickle.lake.stage import Staged, stage_made
 from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import SourceTable
 from trickle.replicas import shape
@@ -162,7 +163,9 @@ def _prepare(
     frame = _in_spark(warehouse, plan_of(database.dsn, name, source.table, pieces), wanted)
     schema = None if snapshot.schema == wanted else wanted
     try:
-        made = overwrite(warehouse.engine, snapshot, frame, difference=schema is None, schema=schema)
+        made = overwrite(
+            warehouse.engine, snapshot, frame, difference=schema is None, schema=schema, order=lake_key(source.table)
+        )
     except TrickleError as error:
         raise _from_task(error) from None
     return made, sum(file.rows or 0 for file in made.adds)
@@ -181,7 +184,10 @@ def _first(snapshot: Snapshot, staged: Staged) -> Prepared:
 
 def _on_driver(connection: Connection, table: SourceTable, pieces: Sequence[Range], snapshot: Snapshot) -> Staged:
     batches = [rows for piece in pieces for rows in read_range(connection, table, piece)]
-    return stage_few([for_spark(pa.concat_tables(batches), nullable(snapshot.schema))] if batches else [], snapshot)
+    if not batches:
+        return stage_made([], snapshot)
+    rows = for_spark(pa.concat_tables(batches), nullable(snapshot.schema))
+    return stage_made(in_order(rows, lake_key(table)), snapshot, THREADS)
 
 
 def _in_spark(warehouse: Warehouse, plan: str, schema: StructType) -> DataFrame:

@@ -2,7 +2,8 @@
 
 Names of columns are the source's own where a Delta table can hold them; others have the characters that it cannot
 hold replaced. Everything that is compared when the source is looked at again is here: another number, name or type of
-a used column, or another set of tables that hold the rows, means that what was captured does not fit any more.
+a used column, another set of tables that hold the rows, or another key, means that what was captured does not fit any
+more.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ def _type_from_json(found: Mapping[str, Any]) -> PgType:
 
 @dataclass(frozen=True)
 class Drift:
-    """What changed in a source: a used column, or only which tables hold its rows."""
+    """What changed in a source: a used column, or only its key or which tables hold its rows."""
 
     words: str
     in_columns: bool
@@ -145,6 +146,8 @@ def difference(known: SourceTable, now: SourceTable) -> Drift | None:
             return Drift(f"column {column.name!r} was {column.type_text} and is {found.type_text}", in_columns=True)
     if {part.oid for part in known.parts} != {part.oid for part in now.parts}:
         return Drift("partitions were attached, made or detached", in_columns=False)
+    if known.key and known.key != now.key:
+        return Drift(f"its key was ({', '.join(known.key)}), and is no more", in_columns=False)
     return None
 
 

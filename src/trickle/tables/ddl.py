@@ -269,6 +269,13 @@ def remove(warehouse: Warehouse, relation: Relation, *, cascade: bool, statement
     return gone
 
 
+def refuse_removal(warehouse: Warehouse, goes: Sequence[Relation], statement: str) -> None:
+    """Refuse before anything is taken out when something else reads one of these."""
+    with warehouse.catalog.read() as tx:
+        for relation in goes:
+            guard.refuse_drop(_above(tx, relation), relation, statement)
+
+
 def _above(tx: Session, relation: Relation) -> list[Relation]:
     """All readers of a relation, at any distance, the farthest first."""
     found = {relation.id: relation}

@@ -23,10 +23,13 @@ SomeDatabase = Annotated[str | None, typer.Argument(metavar="[NAME]", help="Name
 def sources(
     session: Session,
     health: Annotated[bool, typer.Option("--health", help="Ask the servers how capture is doing.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="How changes are captured, and why so.")] = False,
 ) -> None:
     """List the tables of attached PostgreSQL databases."""
     with session.connect() as t:
-        if health:
+        if status:
+            show_rows(session, t.cdc_status(), vars, empty=NO_SOURCES)
+        elif health:
             show_rows(session, t.check_cdc_health(), _brief_health, empty=NO_SOURCES)
         else:
             show_rows(session, t.list_sources(), _brief_source, empty=NO_SOURCES)

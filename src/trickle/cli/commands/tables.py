@@ -90,7 +90,7 @@ def attach(
     ] = None,
     schema: Annotated[str, typer.Option("--schema", help="Schema of the database's tables.")] = "public",
     cdc_mode: Annotated[
-        str, typer.Option(help="How the database is captured: auto, trigger, wal or polling.")
+        str, typer.Option("--cdc-mode", help="How the database is captured: auto, trigger, wal or polling.")
     ] = "auto",
     format: Annotated[str, typer.Option(help="delta, or what Spark reads: csv, json, parquet, ...")] = "delta",
     schedule: Annotated[str | None, typer.Option(help="How often what is polled is read: 30s, 5m.")] = None,

@@ -69,7 +69,7 @@ class WholeBook:
     def changes(self, *, truncated: bool) -> Changes:
         """The net of all rows, as values."""
         self.put_away()
-        return Changes(values(self._table, net_texts(pa.concat_tables(self._pieces))), truncated)
+        return Changes(values(self._table, net_texts(pa.concat_tables(self._pieces), self._table.key)), truncated)
 
     def replay(self, book: Book) -> None:
         """Tell it all to another book."""

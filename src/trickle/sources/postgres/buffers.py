@@ -177,7 +177,7 @@ class TriggerCapture:
             parts.append(texts.remove_column(0).rename_columns(names).append_column(WEIGHT, signs))
         if not parts:
             return _empty(table)
-        found = net_texts(pa.concat_tables(parts))
+        found = net_texts(pa.concat_tables(parts), table.key)
         return read_columns(found, table.columns, table.shown).append_column(WEIGHT, found.column(WEIGHT))
 
     def _emptied(self, table: SourceTable, end: str) -> bool:

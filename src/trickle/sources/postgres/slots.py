@@ -11,6 +11,7 @@ nothing of a TRUNCATE of one partition.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -186,6 +187,7 @@ def publish(connection: Connection, name: str, table: SourceTable) -> None:
             if one.oid not in there:
                 add = sql.SQL("ALTER PUBLICATION {} ADD TABLE ONLY {}").format(sql.Identifier(name), one.quoted)
                 connection.execute(add)
+        _sign(connection, name, [one.oid for one in members(table)])
 
 
 def members(table: SourceTable) -> Sequence[SourceTable | Part]:
@@ -216,6 +218,48 @@ def published(connection: Connection, name: str) -> set[int]:
         (name,),
     )
     return {oid for (oid,) in rows}
+
+
+# Rows of the system's tables that are made or altered anew have another xmin.
+_ENTRIES = """
+SELECT r.prrelid::bigint, format('%%s.%%s.%%s.%%s', p.oid, p.xmin, r.oid, r.xmin),
+    obj_description(p.oid, 'pg_publication')
+FROM pg_publication_rel r JOIN pg_publication p ON p.oid = r.prpubid WHERE p.pubname = %s"""
+
+
+def unaltered(connection: Connection, name: str) -> set[int]:
+    """The oids of the tables that have been in the publication, as it was made, ever since they were published.
+
+    One that was taken out and put back, or a publication that somebody altered or made again, has not sent everything,
+    and later servers pass over it in silence. So a comment on the publication names the entries that Trickle made.
+    """
+    rows = connection.execute(_ENTRIES, (name,)).fetchall()
+    return {oid for oid, entry, comment in rows if _signed(comment).get(str(oid)) == entry}
+
+
+def _sign(connection: Connection, name: str, oids: Iterable[int]) -> None:
+    """Note down the entries of tables that were just published."""
+    rows = connection.execute(_ENTRIES, (name,)).fetchall()
+    there = {str(oid): entry for oid, entry, _ in rows}
+    known = next((_signed(comment) for *_, comment in rows), {})
+    signed = {oid: entry for oid, entry in known.items() if oid in there}
+    signed |= {str(oid): there[str(oid)] for oid in oids}
+    comment = _COMMENT + json.dumps(signed, separators=(",", ":"))
+    connection.execute(sql.SQL("COMMENT ON PUBLICATION {} IS {}").format(sql.Identifier(name), sql.Literal(comment)))
+
+
+_COMMENT = "made by Trickle, which reads this: "
+
+
+def _signed(comment: str | None) -> dict[str, str]:
+    """What a comment names; nothing where it is not Trickle's."""
+    if comment is None or not comment.startswith(_COMMENT):
+        return {}
+    try:
+        found = json.loads(comment.removeprefix(_COMMENT))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def drop_publication(connection: Connection, name: str) -> None:

@@ -153,10 +153,9 @@ BEGIN
     IF TG_OP = 'TRUNCATE' THEN
         INSERT INTO {buffer} (seq, xid, op) VALUES (nextval({sequence}), pg_current_xact_id(), {truncated});
     ELSIF (
-        SELECT {types} IS DISTINCT FROM
-            array_agg(a.atttypid ORDER BY a.attname) FILTER (WHERE a.attname = ANY ({names}))
-        FROM pg_attribute a WHERE a.attrelid = TG_RELID AND a.attnum > 0
-    ) THEN
+        SELECT count(*) FROM pg_attribute a
+        WHERE a.attrelid = TG_RELID AND a.attnum > 0 AND a.atttypid || ' ' || a.attname = ANY ({columns})
+    ) <> {count} THEN
         INSERT INTO {buffer} (seq, xid, op) VALUES (nextval({sequence}), pg_current_xact_id(), {shape});
     ELSE
         capture.statement := nextval({sequence});
@@ -177,15 +176,14 @@ _MAY_NOTIFY = "current_setting('max_prepared_transactions') = '0'"
 
 
 def _body(style: Style, table: SourceTable, branches: sql.Composable) -> sql.Composed:
-    ordered = sorted(table.columns, key=lambda column: column.name.encode())
     sequence = sequence_name(style, table.oid).as_string(None)
     return sql.SQL(_BODY).format(
         buffer=buffer_name(style, table.oid),
         sequence=sql.SQL("{}::regclass").format(sql.Literal(sequence)),
         truncated=TRUNCATED,
         shape=SHAPE,
-        names=sql.SQL("{}::name[]").format(sql.Literal([column.name for column in ordered])),
-        types=sql.SQL("{}::oid[]").format(sql.Literal([column.type_oid for column in ordered])),
+        columns=sql.SQL("{}::text[]").format(sql.Literal([f"{one.type_oid} {one.name}" for one in table.columns])),
+        count=len(table.columns),
         may_notify=sql.SQL(_MAY_NOTIFY),
         branches=branches,
         tick=sql.SQL(f"({_TICK})::text"),
@@ -211,12 +209,15 @@ def _statement_body(style: Style, table: SourceTable) -> sql.Composed:
 
 
 def _paired(table: SourceTable, insert: sql.Composable, columns: sql.Composable) -> sql.Composed:
-    """Old and new rows of one key side by side; a key that changed has one side only, and is kept."""
+    """Old and new rows of one key side by side; a key that changed has one side only, and is kept.
+
+    OFFSET 0 has PostgreSQL work out the mask once, and not at every place where it is used.
+    """
     key = [sql.Identifier(name) for name in table.key]
     return sql.SQL(
         "{insert} SELECT capture.statement, pg_current_xact_id(), v.op, m.changed, {picked}"
         " FROM trickle_old o FULL JOIN trickle_new n ON {same}"
-        " CROSS JOIN LATERAL (SELECT CASE WHEN {one_side} THEN NULL ELSE {mask} END AS changed) m"
+        " CROSS JOIN LATERAL (SELECT CASE WHEN {one_side} THEN NULL ELSE {mask} END AS changed OFFSET 0) m"
         ' CROSS JOIN LATERAL (VALUES ({gone}::"char", {old}), ({come}::"char", {new})) v (op, {columns})'
         " WHERE CASE WHEN {one_side} THEN (v.op = {gone}) = (n.{first} IS NULL) ELSE bit_count(m.changed) > 0 END;"
     ).format(
@@ -305,7 +306,7 @@ def _differs(column: SourceColumn, old: str, new: str) -> sql.Composed:
 
 def read_changes(style: Style, table: SourceTable, after: str, upto: str, *, since: int | None) -> sql.Composed:
     """Operation and columns of what was captured between two positions, later than statement ``since``."""
-    return sql.SQL("SELECT op, {} FROM {} WHERE {} AND op IN ({}, {}){} ORDER BY seq").format(
+    return sql.SQL("SELECT op, {} FROM {} WHERE {} AND op IN ({}, {}){}").format(
         _columns(table),
         buffer_name(style, table.oid),
         _between(after, upto),

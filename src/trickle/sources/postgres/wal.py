@@ -139,15 +139,15 @@ class WalCapture:
         begins = {table.oid: WalPosition.parse(after[table.oid]) for table in tables}
         self._check(begins.values(), end)
         now = describe_oids(self._connection, begins)
-        published = slots.published(self._connection, self._name)
+        unaltered = slots.unaltered(self._connection, self._name)
         logs: dict[int, TableLog] = {}
         for table in tables:
             found = now.get(table.oid)
             if found is None:
                 continue
             why = parts_lost(self._connection, table, found)
-            if not {one.oid for one in slots.members(table)} <= published:
-                why = f"it is no longer in the publication {self._name!r}"
+            if not {one.oid for one in slots.members(table)} <= unaltered:
+                why = f"it was not all the time in the publication {self._name!r}, as Trickle made that"
             if why is not None:
                 yield table, Changes(values(table, texts(table, [], [])), schema_changed=why)
                 continue
@@ -171,8 +171,8 @@ class WalCapture:
     def health(self, tables: Sequence[SourceTable]) -> list[Health]:
         """The slot, then each table."""
         found = describe_oids(self._connection, (oid for t in tables for oid in (t.oid, *(p.oid for p in t.parts))))
-        published = slots.published(self._connection, self._name)
-        return [self.slot_health(), *(self._table_health(table, found, published) for table in tables)]
+        published, unaltered = (ask(self._connection, self._name) for ask in (slots.published, slots.unaltered))
+        return [self.slot_health(), *(self._table_health(table, found, published, unaltered) for table in tables)]
 
     def slot_health(self) -> Health:
         """How much WAL the server keeps for the slot, and whether it still can."""
@@ -190,11 +190,17 @@ class WalCapture:
             return Health(what, State.WARNING, kept, bytes=slot.retained)
         return Health(what, State.OK, kept, bytes=slot.retained)
 
-    def _table_health(self, table: SourceTable, found: Mapping[int, SourceTable], published: set[int]) -> Health:
+    def _table_health(
+        self, table: SourceTable, found: Mapping[int, SourceTable], published: set[int], unaltered: set[int]
+    ) -> Health:
         if table.oid not in found:
             return Health(table.shown, State.CRITICAL, "the table is gone")
-        if not {one.oid for one in slots.members(table)} <= published:
+        members = {one.oid for one in slots.members(table)}
+        if not members <= published:
             return Health(table.shown, State.CRITICAL, f"it is not in the publication {self._name!r}")
+        if not members <= unaltered:
+            why = f"the publication {self._name!r} was altered or made again: the next ingest loads the table anew"
+            return Health(table.shown, State.CRITICAL, why)
         hindered = obstacle(table, found, self._connection.info.server_version)
         if hindered is not None:
             return Health(table.shown, State.CRITICAL, f"{hindered.reason}: {hindered.hint}")
