@@ -25,7 +25,7 @@ from trickle.engine.arrow import for_spark
 from trickle.errors import CorruptTable, NegativeMultiplicity
 from trickle.lake.candidates import candidate_files
 from trickle.lake.datafile import DataFile
-from trickle.lake.few import are_many, are_plain, is_simple, read_few
+from trickle.lake.few import are_plain, is_simple, read_few
 from trickle.lake.prepared import Prepared, note, staging
 from trickle.lake.scan import pick
 from trickle.lake.snapshot import Snapshot
@@ -72,20 +72,13 @@ def merge_by_key(snapshot: Snapshot, delta: pa.Table, key: Sequence[str], *, who
     if len(key) > 1 and any(column.null_count for column in removed.columns):
         return None
     files = candidate_files(snapshot, removed, keys) if removed.num_rows else ()
-    if (
-        not are_plain(files, snapshot.schema)
-        or are_many(files, _MOST_ROWS)
-        or any(file.size > MOST_FILE_BYTES for file in files)
-    ):
+    if not are_plain(files, snapshot.schema) or any(file.size > MOST_FILE_BYTES for file in files):
         return None
     hits = _hits(snapshot, files, removed, keys)
     _check(snapshot, hits, removed)
     if sum(hit.file.size for hit in hits) > MOST_BYTES:
         return None
     return _merged(snapshot, given if whole else None, gone, come, hits, keys)
-
-
-_MOST_ROWS = 1 << 40
 
 
 def _hits(snapshot: Snapshot, files: Sequence[DataFile], removed: pa.Table, keys: StructType) -> list[_Hit]:
