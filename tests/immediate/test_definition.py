@@ -103,12 +103,22 @@ def test_a_stream_table_over_a_stream_table(t: Trickle, shop: Session) -> None:
     assert shop.execute("SELECT count(*) FROM trickle_immediate.streams").fetchone() == (0,)
 
 
+def test_over_a_table_of_the_lake_it_lives_in_the_lake_and_does_not_move_at_once(t: Trickle, shop: Session) -> None:
+    t.sql("CREATE TABLE lake (id INT)")
+    t.create_stream_table("near", "SELECT id FROM lake", refresh_mode="IMMEDIATE")
+    t.sql("INSERT INTO lake VALUES (1)")
+    assert [row.id for row in t.table("near").collect()] == [1]
+    with pytest.raises(UnsupportedError, match="while it moves"):
+        t.alter_stream_table("near", query="SELECT id FROM shop.orders")
+    t.create_stream_table("far", BIG, refresh_mode="IMMEDIATE")
+    with pytest.raises(UnsupportedError, match="while it moves"):
+        t.alter_stream_table("far", query="SELECT id FROM lake")
+
+
 def test_what_is_refused(t: Trickle, shop: Session) -> None:
     t.sql("CREATE TABLE lake (id INT)")
     with pytest.raises(UnsupportedQuery, match="do not live in one database"):
         t.create_stream_table("x", "SELECT o.id FROM shop.orders o JOIN lake USING (id)", refresh_mode="IMMEDIATE")
-    with pytest.raises(UnsupportedError):
-        t.create_stream_table("x", "SELECT id FROM lake", refresh_mode="IMMEDIATE")
     with pytest.raises(InvalidOption, match="cdc_mode"):
         t.create_stream_table("x", BIG, refresh_mode="IMMEDIATE", cdc_mode="wal")
     with pytest.raises(InvalidOption, match="filled when it is made"):

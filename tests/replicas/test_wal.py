@@ -13,7 +13,8 @@ import pytest
 from tests.postgres import Postgres
 from trickle.api import Trickle
 from trickle.catalog import alerts, databases
-from trickle.catalog.records import Database, Event
+from trickle.catalog.outside import Database
+from trickle.catalog.records import Event
 from trickle.errors import SourceRefused
 from trickle.replicas import captures, switching
 from trickle.replicas.attach import attach_postgres, detach

@@ -13,7 +13,8 @@ from sqlalchemy.orm import Session
 from trickle.catalog import labels, relations
 from trickle.catalog.failures import unique_or
 from trickle.catalog.models import DatabaseRow, PinRow, RelationRow, ReplicaRow
-from trickle.catalog.records import Database, Pin, Replica, ReplicaStatus
+from trickle.catalog.outside import Database, Replica, ReplicaStatus
+from trickle.catalog.records import Pin
 from trickle.errors import DuplicateName
 
 _WHAT = "database"

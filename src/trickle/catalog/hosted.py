@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 
 from trickle.catalog import relations
 from trickle.catalog.models import HostedRow
-from trickle.catalog.records import Hosted
+from trickle.catalog.outside import Hosted
 
 
 def add(

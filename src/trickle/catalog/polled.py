@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 
 from trickle.catalog import relations
 from trickle.catalog.models import PinRow, PolledRow, RelationRow
-from trickle.catalog.records import Pin, Polled, PolledKind, ReplicaStatus
+from trickle.catalog.outside import Polled, PolledKind, ReplicaStatus
+from trickle.catalog.records import Pin
 
 
 class PolledFields(TypedDict, total=False):

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 
 from trickle.catalog import relations
 from trickle.catalog.models import PublicationRow, RelationRow, StreamTableRow
-from trickle.catalog.records import Publication
+from trickle.catalog.outside import Publication
 
 
 class PublicationFields(TypedDict, total=False):

@@ -11,7 +11,8 @@ from collections.abc import Mapping
 
 from trickle.algebra.names import TableName
 from trickle.catalog import databases, history, hosted, relations, streams
-from trickle.catalog.records import Action, Hosted, Initiator, Kind, Outcome, RefreshMode, Relation, StreamTable
+from trickle.catalog.outside import Hosted
+from trickle.catalog.records import Action, Initiator, Kind, Outcome, RefreshMode, Relation, StreamTable
 from trickle.errors import InvalidOption, UnsupportedError, UnsupportedQuery
 from trickle.immediate.lake import refresh_stream_table
 from trickle.immediate.postgres import hosting

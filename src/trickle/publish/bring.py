@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trickle.catalog import alerts, publications, streams
-from trickle.catalog.records import Event, Publication, StreamTable
+from trickle.catalog.outside import Publication
+from trickle.catalog.records import Event, StreamTable
 from trickle.errors import (
     ConcurrentModification,
     HistoryLost,

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from trickle.algebra.names import TableName
 from trickle.catalog import alerts, publications, relations
-from trickle.catalog.records import Event, Publication
+from trickle.catalog.outside import Publication
+from trickle.catalog.records import Event
 from trickle.errors import TrickleError
 from trickle.publish.bring import Published, bring
 from trickle.warehouse import Warehouse

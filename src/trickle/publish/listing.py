@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trickle.catalog import publications
-from trickle.catalog.records import Publication
+from trickle.catalog.outside import Publication
 from trickle.postgres.connect import shown
 from trickle.warehouse import Warehouse
 

@@ -13,7 +13,7 @@ from datetime import datetime
 import psycopg
 from psycopg import sql
 
-from trickle.catalog.records import Publication
+from trickle.catalog.outside import Publication
 from trickle.errors import ConcurrentModification
 from trickle.postgres.connect import SPELLING, Connection
 

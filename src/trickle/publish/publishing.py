@@ -11,7 +11,7 @@ from psycopg import sql
 
 from trickle.algebra.names import TableName
 from trickle.catalog import publications, streams
-from trickle.catalog.records import Publication
+from trickle.catalog.outside import Publication
 from trickle.errors import DuplicateName, InvalidOption, SourceUnreachable, TrickleError, UnknownColumn, UserError
 from trickle.postgres.connect import Connection, check_dsn, check_writable, connected, shown
 from trickle.postgres.tables import SourceTable

@@ -11,7 +11,8 @@ from dataclasses import replace
 from trickle.algebra.names import TableName
 from trickle.apply.unit import recover
 from trickle.catalog import databases, hosted, pins, relations
-from trickle.catalog.records import Database, Kind, Relation, Replica
+from trickle.catalog.outside import Database, Replica
+from trickle.catalog.records import Kind, Relation
 from trickle.errors import ConcurrentModification, InvalidOption, SourceUnreachable
 from trickle.lake.create import create
 from trickle.lake.create import drop as drop_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 
-from trickle.catalog.records import Database
+from trickle.catalog.outside import Database
 from trickle.errors import InvalidOption
 from trickle.postgres.connect import Connection
 from trickle.settings import Settings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from trickle.catalog import intents, pins
-from trickle.catalog.records import Polled, Replica
+from trickle.catalog.outside import Polled, Replica
 from trickle.errors import CatalogUnreachable
 from trickle.lake.prepared import Prepared
 from trickle.warehouse import Warehouse

@@ -22,7 +22,8 @@ from trickle.algebra.names import TableName
 from trickle.algebra.weights import WEIGHT
 from trickle.apply.unit import PinnedMember, application_id, commit_unit, recover
 from trickle.catalog import alerts, databases, polled, relations
-from trickle.catalog.records import Database, Event, Relation, Replica, ReplicaStatus
+from trickle.catalog.outside import Database, Replica, ReplicaStatus
+from trickle.catalog.records import Event, Relation
 from trickle.engine.arrow import for_spark
 from trickle.errors import HistoryLost, InternalError, TrickleError
 from trickle.lake.changes import count_changes

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from trickle.catalog import databases, polled
-from trickle.catalog.records import Database, Replica
+from trickle.catalog.outside import Database, Replica
 from trickle.errors import TrickleError
 from trickle.postgres.connect import connected, shown
 from trickle.replicas import shape

@@ -25,7 +25,7 @@ from sqlalchemy.orm import Session
 from trickle import errors
 from trickle.apply.unit import PinnedMember, application_id, commit_unit
 from trickle.catalog import databases, relations
-from trickle.catalog.records import Database, Replica, ReplicaStatus
+from trickle.catalog.outside import Database, Replica, ReplicaStatus
 from trickle.engine import spark_errors
 from trickle.engine.arrow import for_spark
 from trickle.errors import TrickleError

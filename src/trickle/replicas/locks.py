@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import sql
 
-from trickle.catalog.records import Database
+from trickle.catalog.outside import Database
 from trickle.errors import ConcurrentModification
 from trickle.postgres.connect import Connection
 

@@ -20,7 +20,8 @@ from pyspark.sql.types import StructType
 from trickle.algebra.names import TableName, check_columns, quote
 from trickle.apply.unit import PinnedMember, application_id, commit_unit, recover
 from trickle.catalog import alerts, pins, polled, relations
-from trickle.catalog.records import Event, Kind, Polled, PolledKind, Relation, ReplicaStatus
+from trickle.catalog.outside import Polled, PolledKind, ReplicaStatus
+from trickle.catalog.records import Event, Kind, Relation
 from trickle.errors import ConcurrentModification, InvalidOption, SchemaDrift, TrickleError
 from trickle.lake.create import create
 from trickle.lake.create import drop as drop_table

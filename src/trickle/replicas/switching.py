@@ -16,7 +16,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from trickle.catalog import alerts, databases, pins
-from trickle.catalog.records import Database, Event, Replica, ReplicaStatus, Severity
+from trickle.catalog.outside import Database, Replica, ReplicaStatus
+from trickle.catalog.records import Event, Severity
 from trickle.errors import InternalError, SourceRefused, TrickleError
 from trickle.postgres.connect import Connection
 from trickle.postgres.tables import SourceTable

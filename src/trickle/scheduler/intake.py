@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import psycopg
 
 from trickle.catalog import databases, polled, scheduling
-from trickle.catalog.records import Database, Polled
+from trickle.catalog.outside import Database, Polled
 from trickle.errors import TrickleError
 from trickle.immediate.postgres.hosting import settle_all
 from trickle.postgres.connect import open_connection

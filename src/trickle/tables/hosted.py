@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from trickle.catalog.records import Database, Hosted
+from trickle.catalog.outside import Database, Hosted
 from trickle.warehouse import Warehouse
 
 Reader = Callable[[Warehouse, Hosted, StructType], DataFrame]

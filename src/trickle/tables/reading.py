@@ -17,7 +17,8 @@ from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName, visible
 from trickle.catalog import hosted, pins, relations, streams
-from trickle.catalog.records import Hosted, Kind, Relation
+from trickle.catalog.outside import Hosted
+from trickle.catalog.records import Kind, Relation
 from trickle.engine.failures import spark_errors
 from trickle.engine.query import run_query
 from trickle.engine.tuning import Load, is_light

@@ -9,7 +9,7 @@ from sqlalchemy import JSON, BigInteger, ForeignKey, Index, Text, UniqueConstrai
 from sqlalchemy.orm import Mapped, mapped_column
 
 from trickle.catalog.models.base import NEVER_REUSE, Base, check_in
-from trickle.catalog.records import PolledKind, ReplicaStatus
+from trickle.catalog.outside import PolledKind, ReplicaStatus
 from trickle.catalog.types import FreeText, Identity, UtcDateTime, one_of
 
 

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 
 from trickle.algebra.names import quote
 from trickle.catalog import databases
-from trickle.catalog.records import Hosted
+from trickle.catalog.outside import Hosted
 from trickle.engine import spark_errors
 from trickle.postgres.connect import connected
 from trickle.postgres.tables import describe

@@ -24,18 +24,8 @@ from sqlalchemy.orm import Session
 from trickle.algebra.names import DEFAULT_SCHEMA, TableName
 from trickle.apply.unit import recover
 from trickle.catalog import databases, history, hosted, intents, relations, streams
-from trickle.catalog.records import (
-    Action,
-    Database,
-    Hosted,
-    Initiator,
-    Kind,
-    Outcome,
-    RefreshMode,
-    Relation,
-    Status,
-    StreamTable,
-)
+from trickle.catalog.outside import Database, Hosted
+from trickle.catalog.records import Action, Initiator, Kind, Outcome, RefreshMode, Relation, Status, StreamTable
 from trickle.errors import ConcurrentModification, DependentsExist, InvalidName, TrickleError
 from trickle.history.failures import close_abandoned
 from trickle.immediate.postgres import registry

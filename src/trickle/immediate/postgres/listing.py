@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from trickle.catalog import databases, hosted, relations
-from trickle.catalog.records import Database, Hosted
+from trickle.catalog.outside import Database, Hosted
 from trickle.errors import TrickleError
 from trickle.immediate.postgres.health import problems, repair
 from trickle.immediate.postgres.hosting import settle_all

@@ -10,7 +10,8 @@ from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
 from trickle.catalog import databases, polled
-from trickle.catalog.records import Database, Hosted, Kind, Replica
+from trickle.catalog.outside import Database, Hosted, Replica
+from trickle.catalog.records import Kind
 from trickle.errors import UnsupportedQuery
 from trickle.immediate.postgres.translating import Face, FaceColumn
 from trickle.postgres.connect import Connection
