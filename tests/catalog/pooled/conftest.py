@@ -10,7 +10,6 @@ import pytest
 from tests.postgres import Postgres
 from tests.postgres.pooling import LONG, running_pgbouncer
 
-
 # Not part of ``make test``: PgBouncer is a program that not every machine has.
 collect_ignore_glob = [] if LONG else ["test_*.py"]
 
