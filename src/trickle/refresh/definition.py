@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -126,6 +126,7 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
         raise
     if initialize:
         try:
+            _settle(warehouse, followed)
             _fill(warehouse, [definition.name])
         except BaseException:
             # Where the intent stands, or others have built on it meanwhile, it stays.
@@ -219,6 +220,7 @@ def alter(
     if analysed is not None and initialize and (text is not None or stream.populated):
         # Other contents are what was asked for: no gate compares them with those of the old definition.
         try:
+            _settle(warehouse, followed)
             _fill(warehouse, _with_followers(warehouse, stream.relation))
         except BaseException:
             _undo_mode(warehouse, stream, mode)
@@ -230,6 +232,15 @@ def _followed(
     warehouse: Warehouse, name: TableName, mode: RefreshMode, text: Query, analysed: Analysed
 ) -> dict[int, pinning.Standing]:
     return followed_by(warehouse, name, text, analysed.reading) if mode is RefreshMode.IMMEDIATE else {}
+
+
+def _settle(warehouse: Warehouse, followed: Collection[int]) -> None:
+    """Take in what was written to tables between the look at them and their pin: readers have seen it."""
+    for table in followed:
+        with warehouse.catalog.read() as tx:
+            relation = relations.by_id(tx, table)
+        if warehouse.immediate is not None:
+            warehouse.immediate.catch_up(warehouse, relation)
 
 
 def _fill(warehouse: Warehouse, names: Sequence[TableName]) -> None:

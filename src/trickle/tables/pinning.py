@@ -61,12 +61,13 @@ def pin(tx: Session, tables: Mapping[int, Standing], now: datetime) -> None:
 
 def release(tx: Session) -> None:
     """Take the pins off base tables that no IMMEDIATE stream table reads any more."""
-    pinned = [found for found in pins.of(tx) if relations.by_id(tx, found).kind is Kind.TABLE]
-    if not pinned:
+    held = pins.of(tx)
+    if not held:
         return
     following = immediate_ids(tx)
     read = {d.source_id for d in relations.all_dependencies(tx) if d.relation_id in following}
-    for relation_id in sorted(set(pinned) - read):
+    pinned = {relation.id for relation in relations.listing(tx) if relation.id in held and relation.kind is Kind.TABLE}
+    for relation_id in sorted(pinned - read):
         pins.lock(tx, relation_id)
         if intents.pending(tx, [relation_id]):
             name = relations.by_id(tx, relation_id).name

@@ -78,3 +78,4 @@ def test_a_tick_leaves_it_alone_and_deferred_tables_read_it(day: Ticking) -> Non
     assert all(row.initiated_by != "SCHEDULER" for row in t.refresh_history("sums"))
     assert t.why_not_refreshed("sums") == ["sums is IMMEDIATE: it changes with its sources, and nothing refreshes it"]
     assert [row.name for row in t.dependency_tree()] == ["both", "orders", "sums", "orders"]
+    assert "sums" in t.explain_dag()

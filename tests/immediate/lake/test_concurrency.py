@@ -16,10 +16,13 @@ from tests.scenarios.test_concurrency import together
 from trickle.api import Trickle
 from trickle.apply.steps import Step, observe
 from trickle.catalog import pins, relations
+from trickle.catalog.records import Relation
 from trickle.engine import Engine
 from trickle.lake.snapshot import Snapshot
 from trickle.sql.names import table_name
+from trickle.tables.pinning import Standing, standing
 from trickle.tables.writing import append_rows
+from trickle.warehouse import Warehouse
 
 ROOT = Path(__file__).parents[3]
 
@@ -78,6 +81,23 @@ def test_a_statement_that_began_before_the_table_was_followed_is_not_lost(t: Tri
         return t.warehouse.engine.spark.sql("SELECT 5 AS x")
 
     append_rows(t.warehouse, table_name("a"), rows)
+    assert contents(t, "a") == [(1,), (5,)]
+    assert contents(t, "s") == [(6,)]
+    agree(t)
+
+
+def test_rows_that_come_between_the_look_at_a_table_and_its_pin_stay_visible(
+    t: Trickle, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    t.sql("CREATE TABLE a (x INT); INSERT INTO a VALUES (1)")
+
+    def late(warehouse: Warehouse, table: Relation) -> Standing:
+        found = standing(warehouse, table)
+        t.sql("INSERT INTO a VALUES (5)")
+        return found
+
+    monkeypatch.setattr("trickle.refresh.following.standing", late)
+    t.create_stream_table("s", "SELECT sum(x) AS x FROM a", refresh_mode="IMMEDIATE")
     assert contents(t, "a") == [(1,), (5,)]
     assert contents(t, "s") == [(6,)]
     agree(t)
