@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from pyspark.sql import DataFrame
 
 from trickle.api import Trickle
 
@@ -62,9 +63,10 @@ def test_in_both(t: Trickle, dsn: str, query: str) -> None:
         t.attach_postgres("shop", dsn, tables=["things"], cdc_mode="trigger")
         t.create_stream_table("result", query, refresh_mode="IMMEDIATE")
         frame = t.sql(query)
-        expected = _by_column(frame.columns, frame.collect())  # type: ignore[union-attr] # it is a DataFrame
+        assert isinstance(frame, DataFrame)
+        expected = _by_column(frame.columns, frame.collect())
         table = t.table("result")
-        assert table.dtypes == frame.dtypes  # type: ignore[union-attr] # the same
+        assert table.dtypes == frame.dtypes
         assert _by_column(table.columns, table.collect()) == expected
         # Whatever the session of a writer says.
         session.execute(

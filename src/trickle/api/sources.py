@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trickle.immediate.postgres import listing as immediate
-from trickle.immediate.postgres.hosting import settle_all
+from trickle.immediate.postgres.hosting import abandon, settle_all
 from trickle.replicas import attach, listing
 from trickle.replicas.ingest import IngestResult, ingest
 from trickle.replicas.listing import BufferRow, CdcHealthRow, CdcStatusRow, SlotRow, SourceRow
@@ -55,6 +55,8 @@ class Sources:
         """
         gone = attach.detach(self.warehouse, name, tables=tables, cascade=cascade, force=force)
         settle_all(self.warehouse)
+        if force:
+            abandon(self.warehouse, name)
         attach.forget_if_empty(self.warehouse, name)
         return [str(relation.name) for relation in gone]
 
