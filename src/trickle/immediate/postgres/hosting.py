@@ -181,15 +181,31 @@ def move_out(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Le
         # Not older than what readers have seen.
         ingest(warehouse, [database.name])
         refresh(warehouse, [stream.relation.name], initiated_by=Initiator.INITIAL)
-    except BaseException:
+    except BaseException as error:
         if not _is_filled(warehouse, stream):
             _stay(warehouse, stream)
             drop_table(location)
+            raise
+        if not isinstance(error, Exception):
             raise
     reached(Step.FILLED)
     with warehouse.catalog.write() as tx:
         hosted.unlink(tx, stream.relation.id)
     reached(Step.UNLINKED)
+    settle(warehouse, [database])
+
+
+def resume(warehouse: Warehouse, stream: StreamTable, home: Hosted) -> None:
+    """End a move to the lake that a process left when it died: forward where it is filled, and back elsewhere."""
+    recover(warehouse, [stream.relation.id])
+    if not _is_filled(warehouse, stream):
+        location = warehouse.location_of(stream.relation)
+        _stay(warehouse, stream)
+        drop_table(location)
+        return
+    with warehouse.catalog.write() as tx:
+        hosted.unlink(tx, stream.relation.id)
+        database = databases.by_id(tx, home.database_id)
     settle(warehouse, [database])
 
 
@@ -385,19 +401,19 @@ def _stay(warehouse: Warehouse, stream: StreamTable) -> None:
     """As it was before it was to move to the lake."""
     with warehouse.catalog.write() as tx:
         now = warehouse.clock.now()
-        relations.update(tx, stream.relation.id, now=now, location=None, query=stream.query)
+        relations.update(tx, stream.relation.id, now=now, location=None)
         streams.update(
             tx,
             stream.relation.id,
             now=now,
-            refresh_mode=stream.refresh_mode,
+            refresh_mode=RefreshMode.IMMEDIATE,
             schedule=stream.schedule,
             options=stream.options,
             canonical=stream.canonical,
-            always_refresh=stream.always_refresh,
-            populated=stream.populated,
+            always_refresh=False,
+            populated=True,
             version=None,
-            status=stream.status,
+            status=Status.ACTIVE,
             consecutive_errors=0,
             last_error=None,
         )
@@ -406,7 +422,7 @@ def _stay(warehouse: Warehouse, stream: StreamTable) -> None:
 def _is_filled(warehouse: Warehouse, stream: StreamTable) -> bool:
     with warehouse.catalog.read() as tx:
         found = streams.by_id(tx, stream.relation.id)
-        return found.populated or bool(intents.pending(tx, [stream.relation.id]))
+        return found.version is not None or bool(intents.pending(tx, [stream.relation.id]))
 
 
 def _refuse_readers(tx: Session, relation: Relation) -> None:
