@@ -11,8 +11,12 @@ import pytest
 
 from tests.immediate.conftest import Session
 from trickle.api import Trickle
+from trickle.catalog import RefreshMode, databases, hosted, relations, streams
 from trickle.errors import DependentsExist, InvalidOption, TrickleError, UnsupportedError, UnsupportedQuery, WrongKind
+from trickle.immediate.postgres import install, installed
 from trickle.immediate.postgres.steps import Step, observe
+from trickle.lake.create import create
+from trickle.sql.names import table_name
 
 TOTALS = """SELECT c.region, SUM(o.amount) AS Total, avg(o.amount) AS mean, COUNT(*) AS n
     FROM shop.orders o JOIN shop.customers c ON c.id = o.customer GROUP BY c.region"""
@@ -181,6 +185,25 @@ def test_from_mode_to_mode(t: Trickle, shop: Session) -> None:
     assert shop.execute("SELECT count(*) FROM trickle_immediate.streams").fetchone() == (0,)
 
 
+@pytest.mark.parametrize("mode", ["IMMEDIATE", "FULL"])
+def test_a_move_that_a_dead_process_left_is_ended(t: Trickle, shop: Session, mode: str) -> None:
+    t.create_stream_table("big", BIG, refresh_mode="IMMEDIATE")
+    with t.warehouse.catalog.write() as tx:
+        # As it is after the first step.
+        big = streams.get(tx, table_name("big"))
+        place = t.warehouse.place_for(big.relation.name)
+        create(place, t.table("big").schema)
+        now = t.warehouse.clock.now()
+        relations.update(tx, big.relation.id, now=now, location=t.warehouse.relative(place))
+        streams.update(tx, big.relation.id, now=now, refresh_mode=RefreshMode.AUTO, populated=False)
+    shop.execute("UPDATE orders SET amount = amount + 1 WHERE id < 30")
+    t.ingest()
+    assert rows(t, "SELECT * FROM big") == rows(t, BIG)
+    row = t.alter_stream_table("big", refresh_mode=mode, query=BIG.replace("10", "5"))
+    assert (row.refresh_mode, row.location == "shop: public.big") == (mode, mode == "IMMEDIATE")
+    assert rows(t, "SELECT * FROM big") == rows(t, BIG.replace("10", "5"))
+
+
 def test_another_query(t: Trickle, shop: Session) -> None:
     t.create_stream_table("big", BIG, refresh_mode="IMMEDIATE")
     t.alter_stream_table("big", query="SELECT count(*) AS n FROM shop.orders", schedule="1m")
@@ -228,6 +251,48 @@ def test_a_fault_at_each_step_of_a_move(t: Trickle, shop: Session, step: Step) -
     # And it can be done again.
     t.alter_stream_table("big", refresh_mode="FULL" if in_postgres else "IMMEDIATE")
     assert rows(t, "SELECT * FROM big") == rows(t, BIG)
+
+
+@pytest.mark.parametrize("step", [Step.NOTED, Step.INSTALLED, Step.LINKED, Step.REDEFINED])
+def test_a_fault_at_each_step_of_a_creation(t: Trickle, shop: Session, step: Step) -> None:
+    if step is Step.REDEFINED:
+        t.create_stream_table("big", "SELECT id FROM shop.orders", refresh_mode="IMMEDIATE")
+
+    def fail(reached: Step) -> None:
+        if reached is step:
+            raise Fault
+
+    observe(fail)
+    try:
+        with pytest.raises(Fault):
+            t.create_or_replace_stream_table("big", BIG, refresh_mode="IMMEDIATE")
+    finally:
+        observe(None)
+    made = step in (Step.LINKED, Step.REDEFINED)
+    assert [row.query for row in t.status()] == ([BIG] if made else [])
+    assert len(installed(shop)) == len(t.status())
+    shop.execute("UPDATE orders SET amount = amount + 1 WHERE id < 30")
+    t.create_or_replace_stream_table("big", BIG, refresh_mode="IMMEDIATE")
+    t.ingest()
+    assert rows(t, "SELECT * FROM big") == rows(t, BIG)
+    assert [row.state for row in t.check_cdc_health() if row.source == "big"] == ["OK"]
+
+
+def test_what_a_process_that_died_left_is_tidied_up(t: Trickle, shop: Session) -> None:
+    with t.warehouse.catalog.write() as tx:
+        (database,) = databases.listing(tx)
+        now = t.warehouse.clock.now()
+        hosted.add(tx, database.id, schema="public", table="left", columns={}, text="SELECT 1", now=now)
+    install(shop, "left", "SELECT id FROM orders")
+    t.tick()
+    assert shop.execute("SELECT to_regclass('public.left')").fetchone() == (None,)
+    with t.warehouse.catalog.read() as tx:
+        assert hosted.listing(tx) == []
+
+
+def test_an_index_that_is_missing_is_named(t: Trickle, shop: Session, caplog: pytest.LogCaptureFixture) -> None:
+    t.create_stream_table("first", "SELECT id FROM shop.orders ORDER BY amount DESC LIMIT 3", refresh_mode="IMMEDIATE")
+    assert 'CREATE INDEX ON "public"."orders" ("amount" DESC NULLS LAST' in caplog.text
 
 
 def test_detach_takes_it_along(t: Trickle, shop: Session) -> None:

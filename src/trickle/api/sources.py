@@ -7,7 +7,7 @@ from pathlib import Path
 
 from trickle.algebra.names import TableName
 from trickle.immediate.postgres import listing as immediate
-from trickle.immediate.postgres.hosting import settle_all
+from trickle.immediate.postgres.hosting import abandon, settle_all
 from trickle.replicas import attach, listing, polling
 from trickle.replicas.ingest import IngestResult, ingest, ingest_polled
 from trickle.replicas.listing import BufferRow, CdcHealthRow, CdcStatusRow, SlotRow, SourceRow
@@ -99,6 +99,8 @@ class Sources:
         if gone is None:
             gone = attach.detach(self.warehouse, name, tables=tables, cascade=cascade, force=force)
             settle_all(self.warehouse)
+            if force:
+                abandon(self.warehouse, name)
             attach.forget_if_empty(self.warehouse, name)
         return [str(relation.name) for relation in gone]
 

@@ -10,13 +10,14 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import and_, delete, insert, or_, select
 from sqlalchemy import update as sql_update
 from sqlalchemy.orm import Session
 
 from trickle.catalog import relations
-from trickle.catalog.models import HostedRow
+from trickle.catalog.models import HostedRow, StreamTableRow
 from trickle.catalog.outside import Hosted
+from trickle.catalog.records import RefreshMode
 
 
 def add(
@@ -66,6 +67,24 @@ def of(tx: Session, relation_ids: Collection[int]) -> dict[int, Hosted]:
 def listing(tx: Session, database_id: int | None = None) -> list[Hosted]:
     """All that is noted, the oldest first."""
     statement = select(HostedRow).order_by(HostedRow.id)
+    if database_id is not None:
+        statement = statement.where(HostedRow.database_id == database_id)
+    return [_record(row) for row in tx.execute(statement).scalars()]
+
+
+def left(tx: Session, database_id: int | None = None) -> list[Hosted]:
+    """Those that are to be removed: of nobody, or of a stream table that has been filled in the lake."""
+    moved = and_(
+        StreamTableRow.refresh_mode != RefreshMode.IMMEDIATE,
+        StreamTableRow.populated,
+        StreamTableRow.version.is_not(None),
+    )
+    statement = (
+        select(HostedRow)
+        .outerjoin(StreamTableRow, StreamTableRow.relation_id == HostedRow.relation_id)
+        .where(or_(HostedRow.relation_id.is_(None), moved))
+        .order_by(HostedRow.id)
+    )
     if database_id is not None:
         statement = statement.where(HostedRow.database_id == database_id)
     return [_record(row) for row in tx.execute(statement).scalars()]

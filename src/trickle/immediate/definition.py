@@ -77,6 +77,9 @@ def alter(
 ) -> StreamTable:
     """Change options (None clears one), the refresh mode or the query; where it lives follows from them."""
     stream, home = _found(warehouse, name)
+    if home is not None and stream.refresh_mode is not RefreshMode.IMMEDIATE:
+        hosting.resume(warehouse, stream, home)
+        stream, home = _found(warehouse, name)
     given = {key.lower(): value for key, value in changes.items()}
     mode = check_mode(given.pop("refresh_mode", stream.refresh_mode))
     text = parsed(stream.query, DEEPEST) if new_query is None else checked_query(warehouse, new_query)
@@ -93,12 +96,18 @@ def alter(
             streams.update(tx, stream.relation.id, now=now, schedule=schedule, options=options)
         return definition.get(warehouse, name)
     analysed = analyse(warehouse, name, text, mode)
-    tell(name, analysed.notices)
     if mode is not RefreshMode.IMMEDIATE:
         assert home is not None
         definition.refuse_hosted(analysed.reading)
-        hosting.move_out(warehouse, stream, home, Leaving(text, analysed, mode, schedule, options))
+        # With the query that it has: what is in PostgreSQL stays right until the lake has it too.
+        kept = parsed(stream.query, DEEPEST)
+        before = analysed if new_query is None else analyse(warehouse, name, kept, mode)
+        hosting.move_out(warehouse, stream, home, Leaving(kept, before, mode, schedule, options))
+        if new_query is not None:
+            return definition.alter(warehouse, name, new_query, {}, initialize=initialize)
+        tell(name, analysed.notices)
         return definition.get(warehouse, name)
+    tell(name, analysed.notices)
     target = _home(warehouse, analysed)
     if target is None:
         raise _not_at_once(name)

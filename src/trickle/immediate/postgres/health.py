@@ -24,11 +24,13 @@ _TRIGGERS = """
 _ALWAYS = "A"
 
 
-def problems(connection: Connection[Any], schema: str, name: str) -> list[str]:
-    """What is wrong with a stream table, in words; nothing when all is well."""
+def problems(connection: Connection[Any], schema: str, name: str, query: str | None = None) -> list[str]:
+    """What is wrong with a stream table, in words; nothing when all is well. ``query`` is what it should have."""
     record = registry.find(connection, schema, name)
     if record is None:
         return [f"{schema}.{name} is not there as a stream table"]
+    if query not in (None, record.query):
+        return [f"{schema}.{name} has another query"]
     gone = _gone(connection, record)
     if gone:
         return [f"{gone} of its sources are gone"]

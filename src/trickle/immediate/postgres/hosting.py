@@ -29,7 +29,7 @@ from trickle.catalog.records import Action, Initiator, Kind, Outcome, RefreshMod
 from trickle.errors import ConcurrentModification, DependentsExist, InvalidName, TrickleError
 from trickle.history.failures import close_abandoned
 from trickle.immediate.postgres import registry
-from trickle.immediate.postgres.install import drop, install
+from trickle.immediate.postgres.install import Installed, drop, install
 from trickle.immediate.postgres.sources import Home, orders_by_bytes, postgres_types
 from trickle.immediate.postgres.steps import Step, reached
 from trickle.immediate.postgres.translating import to_postgres
@@ -37,7 +37,7 @@ from trickle.lake.create import create as create_table
 from trickle.lake.create import drop as drop_table
 from trickle.postgres.connect import Connection, connected
 from trickle.postgres.names import identifier
-from trickle.refresh.definition import Analysed
+from trickle.refresh.definition import Analysed, tell
 from trickle.refresh.dependencies import dependencies_of
 from trickle.refresh.execute import refresh
 from trickle.replicas.ingest import ingest
@@ -171,15 +171,31 @@ def move_out(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Le
         # Not older than what readers have seen.
         ingest(warehouse, [database.name])
         refresh(warehouse, [stream.relation.name], initiated_by=Initiator.INITIAL)
-    except BaseException:
+    except BaseException as error:
         if not _is_filled(warehouse, stream):
             _stay(warehouse, stream)
             drop_table(location)
+            raise
+        if not isinstance(error, Exception):
             raise
     reached(Step.FILLED)
     with warehouse.catalog.write() as tx:
         hosted.unlink(tx, stream.relation.id)
     reached(Step.UNLINKED)
+    settle(warehouse, [database])
+
+
+def resume(warehouse: Warehouse, stream: StreamTable, home: Hosted) -> None:
+    """End a move to the lake that a process left when it died: forward where it is filled, and back elsewhere."""
+    recover(warehouse, [stream.relation.id])
+    if not _is_filled(warehouse, stream):
+        location = warehouse.location_of(stream.relation)
+        _stay(warehouse, stream)
+        drop_table(location)
+        return
+    with warehouse.catalog.write() as tx:
+        hosted.unlink(tx, stream.relation.id)
+        database = databases.by_id(tx, home.database_id)
     settle(warehouse, [database])
 
 
@@ -191,15 +207,21 @@ def redefine(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Wa
         )
     with _working(warehouse, wanted.home.database) as connection:
         text = _translated(connection, wanted)
-        # What fails before PostgreSQL's commit leaves the old one; should the commit itself fail, ``settle`` mends it.
-        with connection.transaction():
-            drop(connection, home.table, schema=home.schema)
-            install(connection, home.table, text, schema=home.schema)
-            now = warehouse.clock.now()
-            with warehouse.catalog.write() as tx:
-                _define(tx, stream.relation.id, wanted, now)
-                hosted.redefine(tx, home.id, columns=wanted.analysed.schema.jsonValue(), text=text)
-            reached(Step.REDEFINED)
+        try:
+            with connection.transaction():
+                drop(connection, home.table, schema=home.schema)
+                with warehouse.catalog.write() as tx:
+                    settings, now = warehouse.settings(tx), warehouse.clock.now()
+                    made = install(connection, home.table, text, schema=home.schema, settings=settings)
+                    _define(tx, stream.relation.id, wanted, now)
+                    hosted.redefine(tx, home.id, columns=wanted.analysed.schema.jsonValue(), text=text)
+                reached(Step.REDEFINED)
+        except BaseException:
+            # What the catalog says is what there has to be: the old query, or the new one.
+            with suppress(TrickleError, psycopg.Error):
+                _tidy(warehouse, wanted.home.database, connection)
+            raise
+        _tell_of_indexes(wanted, made)
 
 
 def settle(warehouse: Warehouse, wanted: list[Database]) -> None:
@@ -215,10 +237,17 @@ def settle(warehouse: Warehouse, wanted: list[Database]) -> None:
 def settle_all(warehouse: Warehouse) -> None:
     """The same for all databases in which something is left to be done."""
     with warehouse.catalog.read() as tx:
-        left = {one.database_id for one in hosted.listing(tx) if _is_left(tx, one)}
-        found = [databases.by_id(tx, each) for each in sorted(left)]
+        found = [databases.by_id(tx, each) for each in sorted({one.database_id for one in hosted.left(tx)})]
     if found:
         settle(warehouse, found)
+
+
+def abandon(warehouse: Warehouse, name: str) -> None:
+    """Forget what is left in a database whose server does not answer: nobody will remove it there."""
+    with warehouse.catalog.write() as tx:
+        database = databases.find(tx, name)
+        for one in hosted.left(tx, database.id) if database is not None else ():
+            hosted.remove(tx, one.id)
 
 
 @contextmanager
@@ -239,8 +268,8 @@ def _working(warehouse: Warehouse, database: Database) -> Iterator[Connection]:
 
 def _tidy(warehouse: Warehouse, database: Database, connection: Connection) -> None:
     with warehouse.catalog.read() as tx:
-        known = hosted.listing(tx, database.id)
-        left = [one for one in known if _is_left(tx, one)]
+        known, left = hosted.listing(tx, database.id), hosted.left(tx, database.id)
+        settings = warehouse.settings(tx)
     # Those that read others were made later, and go first.
     for one in reversed(left):
         with warehouse.catalog.write() as tx:
@@ -256,15 +285,7 @@ def _tidy(warehouse: Warehouse, database: Database, connection: Connection) -> N
         if record is not None and record.query != one.text:
             with connection.transaction():
                 drop(connection, one.table, schema=one.schema)
-                install(connection, one.table, one.text, schema=one.schema)
-
-
-def _is_left(tx: Session, one: Hosted) -> bool:
-    """Whether a table is of nobody, or its stream table has been filled in the lake."""
-    if one.relation_id is None:
-        return True
-    stream = streams.by_id(tx, one.relation_id)
-    return stream.refresh_mode is not RefreshMode.IMMEDIATE and stream.populated and stream.version is not None
+                install(connection, one.table, one.text, schema=one.schema, settings=settings)
 
 
 @contextmanager
@@ -289,7 +310,7 @@ def _installed(warehouse: Warehouse, connection: Connection, wanted: Wanted) -> 
     try:
         reached(Step.NOTED)
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
-        install(connection, table, text, schema=schema, settings=settings, create_indexes=False)
+        found = install(connection, table, text, schema=schema, settings=settings)
         is_there = True
         reached(Step.INSTALLED)
         yield made
@@ -301,6 +322,11 @@ def _installed(warehouse: Warehouse, connection: Connection, wanted: Wanted) -> 
             with warehouse.catalog.write() as tx:
                 hosted.remove(tx, made.id)
         raise
+    _tell_of_indexes(wanted, found)
+
+
+def _tell_of_indexes(wanted: Wanted, made: Installed) -> None:
+    tell(wanted.name, [f"changes would use an index that is not there: {each}" for each in made.missing_indexes])
 
 
 def _translated(connection: Connection, wanted: Wanted) -> str:
@@ -365,19 +391,19 @@ def _stay(warehouse: Warehouse, stream: StreamTable) -> None:
     """As it was before it was to move to the lake."""
     with warehouse.catalog.write() as tx:
         now = warehouse.clock.now()
-        relations.update(tx, stream.relation.id, now=now, location=None, query=stream.query)
+        relations.update(tx, stream.relation.id, now=now, location=None)
         streams.update(
             tx,
             stream.relation.id,
             now=now,
-            refresh_mode=stream.refresh_mode,
+            refresh_mode=RefreshMode.IMMEDIATE,
             schedule=stream.schedule,
             options=stream.options,
             canonical=stream.canonical,
-            always_refresh=stream.always_refresh,
-            populated=stream.populated,
+            always_refresh=False,
+            populated=True,
             version=None,
-            status=stream.status,
+            status=Status.ACTIVE,
             consecutive_errors=0,
             last_error=None,
         )
@@ -386,7 +412,7 @@ def _stay(warehouse: Warehouse, stream: StreamTable) -> None:
 def _is_filled(warehouse: Warehouse, stream: StreamTable) -> bool:
     with warehouse.catalog.read() as tx:
         found = streams.by_id(tx, stream.relation.id)
-        return found.populated or bool(intents.pending(tx, [stream.relation.id]))
+        return found.version is not None or bool(intents.pending(tx, [stream.relation.id]))
 
 
 def _refuse_readers(tx: Session, relation: Relation) -> None:

@@ -8,7 +8,7 @@ from trickle.catalog import databases, hosted, relations
 from trickle.catalog.outside import Database, Hosted
 from trickle.errors import TrickleError
 from trickle.immediate.postgres.health import problems, repair
-from trickle.immediate.postgres.hosting import settle_all
+from trickle.immediate.postgres.hosting import settle
 from trickle.postgres.connect import connected, shown
 from trickle.replicas.listing import CdcHealthRow
 from trickle.sources.postgres.capture import State
@@ -22,7 +22,7 @@ def health(warehouse: Warehouse) -> list[CdcHealthRow]:
         try:
             with connected(database.dsn) as connection:
                 for name, home in homes:
-                    found = problems(connection, home.schema, home.table)
+                    found = problems(connection, home.schema, home.table, home.text)
                     state = State.CRITICAL if found else State.OK
                     rows.append(CdcHealthRow(database.name, name, state.value, "; ".join(found) or "IMMEDIATE"))
         except TrickleError as error:
@@ -32,9 +32,9 @@ def health(warehouse: Warehouse) -> list[CdcHealthRow]:
 
 def repair_all(warehouse: Warehouse, names: Collection[str] | None = None) -> list[str]:
     """Put back triggers that somebody removed or disabled; the stream tables that were computed anew for it."""
-    settle_all(warehouse)
     repaired = []
     for database, homes in _grouped(warehouse, names):
+        settle(warehouse, [database])
         with connected(database.dsn) as connection:
             repaired += [name for name, home in homes if repair(connection, home.table, schema=home.schema)]
     return repaired
