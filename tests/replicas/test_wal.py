@@ -302,7 +302,11 @@ def test_what_people_are_told(t: Trickle, shop: Session, dsn: str) -> None:
     assert (slot.database, slot.state) == ("shop", "OK")
     assert {row.state for row in t.check_cdc_health()} == {"OK"}
     assert t.rebuild_cdc_triggers() == []
-    assert [row.bytes for row in t.change_buffer_sizes() if row.source.startswith("slot")] == [slot.bytes]
+    (kept,) = [row.bytes for row in t.change_buffer_sizes() if row.source.startswith("slot")]
+    # The server writes WAL by itself too.
+    assert kept is not None
+    assert slot.bytes is not None
+    assert kept >= slot.bytes > 0
 
 
 def test_a_database_can_be_let_go_of_in_the_middle_of_a_transition(
@@ -328,6 +332,8 @@ def test_lag_is_told_once(t: Trickle, shop: Session, dsn: str, monkeypatch: pyte
     from trickle.sources.postgres import wal
 
     monkeypatch.setattr(wal, "MEGABYTE", 1)
+    # Far away: how much is kept depends on what the server writes by itself.
+    t.sql("SET trickle.slot_lag_critical_mb = 1000000")
     attach_postgres(t.warehouse, "shop", dsn, tables=["orders"], cdc_mode="wal")
     for _ in range(2):
         shop.execute("DELETE FROM orders WHERE id IN (SELECT min(id) FROM orders)")
