@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from pyspark.sql.types import StructType
+from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName, check_columns, nearest
 from trickle.catalog import alerts, relations, streams
@@ -192,24 +193,7 @@ def alter(
             refuse_leaving(tx, stream)
         streams.update(tx, stream.relation.id, now=now, schedule=schedule, refresh_mode=mode, options=options)
         if text is not None and analysed is not None:
-            lost = lost_columns(open_snapshot(warehouse.location_of(stream.relation)).schema, analysed.schema)
-            if lost:
-                guard.protect(tx, stream.relation, lost, f"change the columns of {name}", warehouse.settings(tx), now)
-            streams.update(
-                tx,
-                stream.relation.id,
-                now=now,
-                query=text.text,
-                needs_reinitialize=True,
-                refresh_number=streams.lock(tx, stream.relation.id).refresh_number + 1,
-                always_refresh=text.is_unsteady,
-                canonical=analysed.canonical,
-            )
-            relations.update(tx, stream.relation.id, now=now, query=text.text)
-            before = peers(tx, stream.relation)
-            relations.set_dependencies(tx, stream.relation.id, dependencies_of(text, analysed.reading))
-            # What is stored differs on a cycle and off it.
-            guard.mark(tx, [relations.by_id(tx, node) for node in before ^ peers(tx, stream.relation)], now)
+            _redefine(warehouse, tx, stream, text, analysed)
         elif new_layout:
             # What is stored differs: by changes, hidden columns are kept beside the visible ones.
             number = streams.lock(tx, stream.relation.id).refresh_number + 1
@@ -226,6 +210,29 @@ def alter(
             _undo_mode(warehouse, stream, mode)
             raise
     return get(warehouse, name)
+
+
+def _redefine(warehouse: Warehouse, tx: Session, stream: StreamTable, text: Query, analysed: Analysed) -> None:
+    """Give a stream table another query."""
+    relation, now = stream.relation, warehouse.clock.now()
+    lost = lost_columns(open_snapshot(warehouse.location_of(relation)).schema, analysed.schema)
+    if lost:
+        guard.protect(tx, relation, lost, f"change the columns of {relation.name}", warehouse.settings(tx), now)
+    streams.update(
+        tx,
+        relation.id,
+        now=now,
+        query=text.text,
+        needs_reinitialize=True,
+        refresh_number=streams.lock(tx, relation.id).refresh_number + 1,
+        always_refresh=text.is_unsteady,
+        canonical=analysed.canonical,
+    )
+    relations.update(tx, relation.id, now=now, query=text.text)
+    before = peers(tx, relation)
+    relations.set_dependencies(tx, relation.id, dependencies_of(text, analysed.reading))
+    # What is stored differs on a cycle and off it.
+    guard.mark(tx, [relations.by_id(tx, node) for node in before ^ peers(tx, relation)], now)
 
 
 def _followed(
