@@ -15,6 +15,7 @@ from trickle.errors import (
     DependentsExist,
     DuplicateName,
     InvalidData,
+    InvalidName,
     InvalidOption,
     SourceRefused,
     SourceUnreachable,
@@ -153,6 +154,16 @@ def test_a_full_refresh_is_published_by_its_difference(t: Trickle, there: Sessio
     assert there.execute("SELECT ctid::text FROM \"full\" WHERE customer = 'bob'").fetchall() == kept
 
 
+def test_a_partitioned_stream_table(t: Trickle, there: Session, dsn: str) -> None:
+    build(t)
+    t.create_stream_table("parts", "SELECT customer, amount FROM orders", partition_by=["customer"])
+    t.publish("parts", dsn)
+    for change in ("INSERT INTO orders VALUES (9, '', 100), (10, NULL, 1)", "DELETE FROM orders WHERE id IN (1, 4)"):
+        t.sql(change)
+        t.refresh_stream_table("parts")
+        assert published(there, "parts") == lake(t, "parts")
+
+
 def test_nested_values_are_json(t: Trickle, there: Session, dsn: str) -> None:
     build(t)
     t.create_stream_table(
@@ -270,6 +281,8 @@ def test_names_of_any_kind(t: Trickle, there: Session, dsn: str) -> None:
     t.sql("INSERT INTO base VALUES (1, 2, 3), (NULL, 5, 6)")
     t.refresh_stream_table("hostile.`odd ``name`")
     assert published(there, f'"Sch.ema"."{quoted}"') == {(1, 2, 3): 2, (None, 5, 6): 1}
+    with pytest.raises(InvalidName, match="too long"):
+        t.publish("hostile.`odd ``name`", dsn, table="é" * 32)
     long = "l" * 63
     t.publish("hostile.`odd ``name`", dsn, table=long)
     assert published(there, long) == {(1, 2, 3): 2, (None, 5, 6): 1}
@@ -302,7 +315,7 @@ def test_withdrawn_it_stays_as_it_was(t: Trickle, there: Session, dsn: str) -> N
     t.sql("DELETE FROM orders WHERE id = 1")
     t.refresh_stream_table("amounts")
     assert published(there, "amounts") == before
-    assert position(there) == []
+    assert position(there) == [], "nothing of it is remembered"
     assert there.execute("SELECT count(*) FROM pg_indexes WHERE tablename = 'amounts'").fetchone() == (0,)
     with pytest.raises(InvalidOption, match="is not published"):
         t.unpublish("amounts")

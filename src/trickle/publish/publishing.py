@@ -12,7 +12,16 @@ from psycopg import sql
 from trickle.algebra.names import TableName
 from trickle.catalog import publications, streams
 from trickle.catalog.outside import Publication
-from trickle.errors import DuplicateName, InvalidOption, SourceUnreachable, TrickleError, UnknownColumn, UserError
+from trickle.errors import (
+    DuplicateName,
+    InvalidName,
+    InvalidOption,
+    SourceRefused,
+    SourceUnreachable,
+    TrickleError,
+    UnknownColumn,
+    UserError,
+)
 from trickle.postgres.connect import Connection, check_dsn, check_writable, connected, shown
 from trickle.postgres.tables import SourceTable
 from trickle.publish import rows
@@ -21,6 +30,7 @@ from trickle.publish.positions import Book, settle, take_turn
 from trickle.publish.shape import check_rights, compare, create_target, find_target
 from trickle.publish.steps import Step, reached
 from trickle.publish.target import Applied, Target
+from trickle.publish.types import LONGEST
 from trickle.replicas.attach import split_name
 from trickle.settings import Settings
 from trickle.warehouse import Warehouse
@@ -52,6 +62,12 @@ def publish(
         raise UserError(f"stream table {name} has not been filled yet", hint=f"REFRESH STREAM TABLE {name}")
     given, plain = split_name(table) if table else (None, stream.relation.name.table)
     schema = given or DEFAULT_SCHEMA
+    if max(len(part.encode()) for part in (schema, plain)) > LONGEST:
+        raise InvalidName(
+            f"the name of the table is too long: {plain[:20]}...",
+            detail=f"PostgreSQL keeps {LONGEST} bytes of a name",
+            hint="give a shorter one: table => 'public.name'",
+        )
     known = next((p for p in mine if (shown(p.dsn), p.schema, p.table) == (place, schema, plain)), None)
     if known is None:
         with warehouse.catalog.write() as tx:
@@ -205,7 +221,7 @@ def unpublish(
 ) -> list[Publication]:
     """Keep a stream table in PostgreSQL no longer, everywhere or in one ``table``. The table stays, unless ``drop``.
 
-    ``force`` goes on when the server does not answer.
+    ``force`` goes on when the server does not answer, or lets us in no more.
     """
     with warehouse.catalog.read() as tx:
         found = publications.listing(tx, [streams.get(tx, name).relation.id])
@@ -218,7 +234,7 @@ def unpublish(
     for publication in found:
         try:
             _withdraw(publication, settings, drop=drop)
-        except SourceUnreachable:
+        except (SourceUnreachable, SourceRefused):
             if not force:
                 raise
         with warehouse.catalog.write() as tx:

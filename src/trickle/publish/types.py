@@ -35,7 +35,8 @@ from trickle.errors import InvalidData, InvalidName, UnsupportedTable
 
 _SYSTEM = {"tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"}
 """Names that PostgreSQL has for itself in every table."""
-_LONGEST = 63
+LONGEST = 63
+"""Bytes of a name that PostgreSQL keeps."""
 _EARLIEST = pa.scalar(datetime.min.replace(tzinfo=UTC), pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
 _LATEST = pa.scalar(datetime.max.replace(tzinfo=UTC), pa.timestamp("us", "UTC")).cast(pa.timestamp("us"))
 
@@ -85,8 +86,8 @@ def columns_of(schema: T.StructType, table: str) -> list[Column]:
 
 
 def _name(name: str, table: str) -> str:
-    if len(name.encode()) > _LONGEST or name in _SYSTEM:
-        why = "PostgreSQL has it for itself" if name in _SYSTEM else f"PostgreSQL keeps {_LONGEST} bytes of a name"
+    if len(name.encode()) > LONGEST or name in _SYSTEM:
+        why = "PostgreSQL has it for itself" if name in _SYSTEM else f"PostgreSQL keeps {LONGEST} bytes of a name"
         raise InvalidName(
             f"column {name!r} of {table} cannot be published",
             detail=why,
