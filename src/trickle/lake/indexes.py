@@ -83,7 +83,7 @@ class Indexes:
     def __init__(self, folder: Path, most_bytes: int) -> None:
         self._folder = folder
         self._most_bytes = most_bytes
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._mapped: OrderedDict[Path, pa.Array] = OrderedDict()
         self._touched: dict[str, float] = {}
         self._bytes: int | None = None
@@ -224,9 +224,10 @@ class Indexes:
     def _remove(self, name: str) -> None:
         folder = self._folder / name
         shutil.rmtree(folder, ignore_errors=True)
-        self._touched.pop(name, None)
-        for path in [path for path in list(self._mapped) if path.parent == folder]:
-            self._mapped.pop(path, None)
+        with self._lock:
+            self._touched.pop(name, None)
+            for path in [path for path in self._mapped if path.parent == folder]:
+                del self._mapped[path]
 
 
 def _sizes(folder: Path) -> Iterable[tuple[float, str, int]]:
