@@ -31,10 +31,10 @@ def test_two_processes(engine: Engine, url: str, tmp_path: Path) -> None:
         t.create_stream_table("total", both, refresh_mode="IMMEDIATE")
         child = subprocess.Popen([sys.executable, "-c", CHILD, t.warehouse.root.uri, url], cwd=ROOT)
         written = 0
-        while child.poll() is None:
+        while child.poll() is None and written < 40:
             t.sql("INSERT INTO a VALUES (1)")
             written += 1
-        assert child.wait() == 0
+        assert child.wait(timeout=300) == 0
         assert contents(t, "total") == [(written + 4,)]
         agree(t)
         t.alter_stream_table("total", refresh_mode="AUTO")
