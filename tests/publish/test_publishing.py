@@ -154,16 +154,6 @@ def test_a_full_refresh_is_published_by_its_difference(t: Trickle, there: Sessio
     assert there.execute("SELECT ctid::text FROM \"full\" WHERE customer = 'bob'").fetchall() == kept
 
 
-def test_a_partitioned_stream_table(t: Trickle, there: Session, dsn: str) -> None:
-    build(t)
-    t.create_stream_table("parts", "SELECT customer, amount FROM orders", partition_by=["customer"])
-    t.publish("parts", dsn)
-    for change in ("INSERT INTO orders VALUES (9, 'x=y', 100), (10, NULL, 1)", "DELETE FROM orders WHERE id IN (1, 4)"):
-        t.sql(change)
-        t.refresh_stream_table("parts")
-        assert published(there, "parts") == lake(t, "parts")
-
-
 def test_nested_values_are_json(t: Trickle, there: Session, dsn: str) -> None:
     build(t)
     t.create_stream_table(
