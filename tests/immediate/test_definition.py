@@ -12,7 +12,15 @@ import pytest
 from tests.immediate.conftest import Session
 from trickle.api import Trickle
 from trickle.catalog import RefreshMode, databases, hosted, relations, streams
-from trickle.errors import DependentsExist, InvalidOption, TrickleError, UnsupportedError, UnsupportedQuery, WrongKind
+from trickle.errors import (
+    DependentsExist,
+    InvalidName,
+    InvalidOption,
+    TrickleError,
+    UnsupportedError,
+    UnsupportedQuery,
+    WrongKind,
+)
 from trickle.immediate.postgres import install, installed
 from trickle.immediate.postgres.steps import Step, observe
 from trickle.lake.create import create
@@ -117,6 +125,17 @@ def test_over_a_table_of_the_lake_it_lives_in_the_lake_and_does_not_move_at_once
     t.create_stream_table("far", BIG, refresh_mode="IMMEDIATE")
     with pytest.raises(UnsupportedError, match="while it moves"):
         t.alter_stream_table("far", query="SELECT id FROM lake")
+
+
+def test_names_are_kept(t: Trickle, shop: Session) -> None:
+    odd = 'mart.`Odd "name"; --`'
+    assert t.create_stream_table(odd, BIG, refresh_mode="IMMEDIATE").location == 'shop: mart.Odd "name"; --'
+    shop.execute("DELETE FROM orders WHERE id < 20")
+    assert stored(shop, 'mart."Odd ""name""; --"', '"id", "Customer", "twice"') == rows(t, f"SELECT * FROM {odd}")
+    with pytest.raises(InvalidName, match="too long"):
+        t.create_stream_table("n" * 64, BIG, refresh_mode="IMMEDIATE")
+    t.drop_stream_table(odd)
+    assert installed(shop) == []
 
 
 def test_what_is_refused(t: Trickle, shop: Session) -> None:

@@ -309,7 +309,9 @@ def _installed(warehouse: Warehouse, connection: Connection, wanted: Wanted) -> 
     is_there = False
     try:
         reached(Step.NOTED)
-        connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
+        # CREATE SCHEMA IF NOT EXISTS asks for the privilege even when the schema is there.
+        if connection.execute("SELECT to_regnamespace(%s)", [identifier(schema)]).fetchone() == (None,):
+            connection.execute(f"CREATE SCHEMA {identifier(schema)}")
         found = install(connection, table, text, schema=schema, settings=settings)
         is_there = True
         reached(Step.INSTALLED)
