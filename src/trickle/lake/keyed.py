@@ -10,6 +10,7 @@ was, so that the ranges of keys in files stay narrow; rows of other keys come in
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -72,16 +73,13 @@ def merge_by_key(snapshot: Snapshot, delta: pa.Table, key: Sequence[str], *, who
     if len(key) > 1 and any(column.null_count for column in removed.columns):
         return None
     files = candidate_files(snapshot, removed, keys) if removed.num_rows else ()
-    if not are_plain(files, snapshot.schema, _MOST_ROWS) or any(file.size > MOST_FILE_BYTES for file in files):
+    if not are_plain(files, snapshot.schema, sys.maxsize) or any(file.size > MOST_FILE_BYTES for file in files):
         return None
     hits = _hits(snapshot, files, removed, keys)
     _check(snapshot, hits, removed)
     if sum(hit.file.size for hit in hits) > MOST_BYTES:
         return None
     return _merged(snapshot, given if whole else None, gone, come, hits, keys)
-
-
-_MOST_ROWS = 1 << 40
 
 
 def _hits(snapshot: Snapshot, files: Sequence[DataFile], removed: pa.Table, keys: StructType) -> list[_Hit]:
@@ -138,11 +136,7 @@ def _merged(
     keys: StructType,
 ) -> Prepared:
     """Stage the files and the change; ``changes`` is the change where it is known before files are read."""
-    if gone.num_rows:
-        known, numbers = matching(come.select(keys.names), gone.select(keys.names))
-    else:
-        known = numbers = pa.array([], pa.int64())
-    # Rows in the order of their key: so they are written, and so the next ones find them.
+    known, numbers = matching(come.select(keys.names), gone.select(keys.names))
     replacing = come.take(known).append_column(_NUMBER, numbers)
     new = come.take(_others(come.num_rows, known))
     taken: list[pa.Table] = []
@@ -151,19 +145,16 @@ def _merged(
     ]
     makers += in_order(new, keys.names)
     with staging(snapshot.location) as stages:
-        if changes is not None and gone.num_rows:
-            account = stage_change_table(changes, snapshot.location)
-            stages.append(account.stage_id)
         staged = stage_made(makers, snapshot, THREADS)
         stages.append(staged.stage_id)
-        if changes is None and gone.num_rows:
-            account = stage_change_table(_change(taken, come), snapshot.location)
-            stages.append(account.stage_id)
         if not staged.files and not hits:
             discard(snapshot.location, staged.stage_id)
             return Prepared(snapshot.location, snapshot.version)
+        told = None
         # Where nothing goes, the new files are the change.
-        told = account if gone.num_rows else None
+        if gone.num_rows:
+            told = stage_change_table(_change(taken, come) if changes is None else changes, snapshot.location)
+            stages.append(told.stage_id)
         return Prepared(
             location=snapshot.location,
             read_version=snapshot.version,
