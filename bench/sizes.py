@@ -33,8 +33,8 @@ class Sizes:
     ingest_changed: int = 200_000
     ingest_rounds: int = 5
     capture_rows: int = 200_000
-    capture_rounds: int = 5
-    capture_seconds: int = 3
+    capture_rounds: int = 7
+    capture_seconds: int = 2
     repeat: int = 1
     """Timed rounds where ways are measured beside each other."""
     warm: int = 1

@@ -12,7 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +23,14 @@ from tests.postgres import running_postgres
 from tests.replicas.test_ingest import Session, lake, source
 from tests.replicas.writers import QUERIES, WEALTH, fill, writing
 from trickle.api import Trickle
+from trickle.errors import ConcurrentModification
 from trickle.replicas.ingest import ingest
 from trickle.sources.postgres.buffers import TriggerCapture
 
 ROOT = Path(__file__).parents[2]
 LONG = bool(os.environ.get("TRICKLE_POSTGRES_LONG"))
 WRITERS, SECONDS, KILLS = (100, 60, 10) if LONG else (8, 5, 2)
+ATTEMPTS = 20
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +61,16 @@ def following(folder: str) -> Iterator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
+
+
+def attach(t: Trickle, dsn: str, mode: str) -> None:
+    """Attach while all of them write: who waits for their locks may have to try again."""
+    for _ in range(ATTEMPTS):
+        with suppress(ConcurrentModification):
+            t.attach_postgres("bank", dsn, cdc_mode=mode)
+            return
+        assert t.list_sources() == []
+    pytest.fail("no moment without a long transaction")
 
 
 def answers(shop: Session, name: str) -> Counter[tuple[Any, ...]]:
@@ -98,8 +110,7 @@ def test_many_writers_and_a_capture_process_that_is_killed(
         fill(shop)
         kills = 0
         with writing(dsn, WRITERS) as done:
-            # Attached while they write.
-            t.attach_postgres("bank", dsn, cdc_mode=mode)
+            attach(t, dsn, mode)
             for name, query in QUERIES.items():
                 t.create_stream_table(name, query.format("bank"), refresh_mode="DIFFERENTIAL")
             end = time.monotonic() + SECONDS

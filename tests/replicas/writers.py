@@ -16,7 +16,7 @@ import psycopg
 
 from tests.replicas.test_ingest import Session
 
-ACCOUNTS = 300
+ACCOUNTS = 1000
 WEALTH = 1000 * ACCOUNTS
 
 SCHEMA = """

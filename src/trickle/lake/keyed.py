@@ -135,11 +135,7 @@ def _merged(
     keys: StructType,
 ) -> Prepared:
     """Stage the files and the change; ``changes`` is the change where it is known before files are read."""
-    if gone.num_rows:
-        known, numbers = matching(come.select(keys.names), gone.select(keys.names))
-    else:
-        known = numbers = pa.array([], pa.int64())
-    # Rows in the order of their key: so they are written, and so the next ones find them.
+    known, numbers = matching(come.select(keys.names), gone.select(keys.names))
     replacing = come.take(known).append_column(_NUMBER, numbers)
     new = come.take(_others(come.num_rows, known))
     taken: list[pa.Table] = []
@@ -148,19 +144,16 @@ def _merged(
     ]
     makers += in_order(new, keys.names)
     with staging(snapshot.location) as stages:
-        if changes is not None and gone.num_rows:
-            account = stage_change_table(changes, snapshot.location)
-            stages.append(account.stage_id)
         staged = stage_made(makers, snapshot, THREADS)
         stages.append(staged.stage_id)
-        if changes is None and gone.num_rows:
-            account = stage_change_table(_change(taken, come), snapshot.location)
-            stages.append(account.stage_id)
         if not staged.files and not hits:
             discard(snapshot.location, staged.stage_id)
             return Prepared(snapshot.location, snapshot.version)
+        told = None
         # Where nothing goes, the new files are the change.
-        told = account if gone.num_rows else None
+        if gone.num_rows:
+            told = stage_change_table(_change(taken, come) if changes is None else changes, snapshot.location)
+            stages.append(told.stage_id)
         return Prepared(
             location=snapshot.location,
             read_version=snapshot.version,
