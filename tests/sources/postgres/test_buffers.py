@@ -111,6 +111,31 @@ def test_truncate_and_what_follows_it(connection: Connection, dsn: str, style: S
     assert followed.rows == followed.source() == {}
 
 
+@pytest.mark.parametrize("statement", ["TRUNCATE public.eu", "TRUNCATE public.p", "TRUNCATE public.rest_1"])
+def test_a_truncate_of_a_partition_leaves_the_rows_of_the_others(
+    connection: Connection, style: Style, statement: str
+) -> None:
+    connection.execute("CREATE TABLE public.p (id int, region text) PARTITION BY LIST (region)")
+    connection.execute("CREATE TABLE public.eu PARTITION OF public.p FOR VALUES IN ('eu')")
+    connection.execute("CREATE TABLE public.rest PARTITION OF public.p DEFAULT PARTITION BY LIST (id)")
+    connection.execute("CREATE TABLE public.rest_1 PARTITION OF public.rest DEFAULT")
+    connection.execute("INSERT INTO public.p VALUES (1, 'eu'), (2, 'us')")
+    followed = Followed(connection, "p", style=style)
+    assert followed.capture.trouble(followed.table) is None
+    connection.execute(statement)
+    connection.execute("INSERT INTO public.p VALUES (3, 'eu')")
+    assert lost(followed) == "it has several parts, and some or all of them were truncated"
+
+
+@pytest.mark.parametrize("statement", ["TRUNCATE ONLY public.a", "TRUNCATE public.b"])
+def test_so_does_one_of_a_table_that_others_inherit_from(connection: Connection, style: Style, statement: str) -> None:
+    connection.execute("CREATE TABLE public.a (id int); CREATE TABLE public.b () INHERITS (public.a)")
+    connection.execute("INSERT INTO public.a VALUES (1); INSERT INTO public.b VALUES (2)")
+    followed = Followed(connection, "a", style=style)
+    connection.execute(statement)
+    assert "truncated" in lost(followed)
+
+
 def test_rows_without_a_key_are_counted(connection: Connection, style: Style) -> None:
     connection.execute("CREATE TABLE public.t (a int, b point)")
     connection.execute("INSERT INTO public.t SELECT g % 3, '(1,1)' FROM generate_series(1, 9) g")

@@ -14,7 +14,7 @@ from trickle.algebra.weights import WEIGHT
 from trickle.errors import InternalError
 from trickle.postgres.connect import Connection
 from trickle.postgres.rows import copy_texts, read_columns, schema
-from trickle.postgres.tables import Relkind, SourceTable
+from trickle.postgres.tables import SourceTable
 from trickle.sources.postgres import triggers
 from trickle.sources.postgres.capture import Changes, Health, State, position_of
 from trickle.sources.postgres.netting import net_texts
@@ -48,8 +48,8 @@ class TriggerCapture:
             self._remove(table.oid)
             self._execute(triggers.make_buffer(self._style, table))
             self._execute(triggers.make_function(self._style, table))
-            for _, name in self._tables_of(table):
-                for statement in triggers.make_triggers(self._style, table, name):
+            for oid, name in self._tables_of(table):
+                for statement in triggers.make_triggers(self._style, table, oid, name):
                     self._execute(statement)
 
     def disarm(self, table: SourceTable) -> None:
@@ -120,7 +120,6 @@ class TriggerCapture:
         buffer = _text(triggers.buffer_name(self._style, table.oid))
         if self._one(sql.SQL("SELECT to_regclass({})").format(buffer)) is None:
             return "it has no buffer"
-        wanted = set(triggers.trigger_names(self._style))
         rows = self._connection.execute(
             sql.SQL(
                 "SELECT t.tgrelid::bigint, t.tgname FROM pg_trigger t"
@@ -128,6 +127,7 @@ class TriggerCapture:
             ).format(_text(triggers.function_name(self._style, table.oid)))
         ).fetchall()
         for oid, name in self._tables_of(table):
+            wanted = set(triggers.trigger_names(self._style, table, oid))
             if missing := sorted(wanted - {trigger for owner, trigger in rows if owner == oid}):
                 return f"trigger {missing[0]} on {name.as_string(None)} is missing or disabled"
         return None
@@ -137,19 +137,15 @@ class TriggerCapture:
         self._execute(triggers.drop_buffer(self._style, oid))
 
     def _tables_of(self, table: SourceTable) -> list[tuple[int, sql.Identifier]]:
-        """The tables that triggers are put on: the source, and all that inherit from it, partitions included.
-
-        Triggers for rows of a partitioned table are handed down by PostgreSQL itself, also to partitions to come.
-        """
-        handed_down = self._style.row_level and table.kind is Relkind.PARTITIONED
+        """The tables that triggers are put on: the source, and all that inherit from it, partitions included."""
         rows = self._connection.execute(
             sql.SQL(
                 "WITH RECURSIVE part AS (SELECT {}::oid AS oid"
-                " UNION SELECT i.inhrelid FROM part p JOIN pg_inherits i ON i.inhparent = p.oid WHERE NOT {})"
+                " UNION SELECT i.inhrelid FROM part p JOIN pg_inherits i ON i.inhparent = p.oid)"
                 " SELECT c.oid::bigint, n.nspname, c.relname"
                 " FROM part p JOIN pg_class c ON c.oid = p.oid JOIN pg_namespace n ON n.oid = c.relnamespace"
                 " ORDER BY c.oid"
-            ).format(table.oid, handed_down)
+            ).format(table.oid)
         ).fetchall()
         return [(oid, sql.Identifier(namespace, name)) for oid, namespace, name in rows]
 
@@ -163,10 +159,12 @@ class TriggerCapture:
         except psycopg.errors.UndefinedTable:
             return "its buffer is gone"
         assert found is not None
-        rows, truncated, reshaped, marks = found
+        rows, truncated, partly, reshaped, marks = found
         if marks != 1:
             return "its buffer lost its rows: the server crashed, or somebody emptied it"
-        return "its columns were changed, and rows written meanwhile" if reshaped else (rows, truncated)
+        if reshaped:
+            return "its columns were changed, and rows written meanwhile"
+        return "it has several parts, and some or all of them were truncated" if partly else (rows, truncated)
 
     def _rows(self, table: SourceTable, start: str, end: str, since: int | None) -> pa.Table:
         names = [column.name for column in table.columns]

@@ -14,7 +14,8 @@ with those that it was made for; if one was dropped, renamed or retyped since, i
 rows, and ingest loads the table anew or refuses to go on.
 
 Statement triggers fire for the table that a statement names. So a partitioned table and every partition have their own,
-all of which write into one buffer: a change is seen once, whichever of them was named.
+all of which write into one buffer: a change is seen once, whichever of them was named. A TRUNCATE of one of them says
+nothing of the rows of the others, and which rows went is not told: such a table is loaded anew (``P``).
 
 The functions run with the rights of their owner and a pinned search_path: writers need no rights on the buffers.
 """
@@ -26,10 +27,12 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
-from trickle.postgres.tables import SourceColumn, SourceTable
+from trickle.postgres.tables import Relkind, SourceColumn, SourceTable
 
-INSERTED, DELETED, TRUNCATED, SHAPE, MARK = "+", "-", "T", "S", "M"
-"""What a row of a buffer says: a row came, a row went, all rows went, the columns changed, the buffer is whole."""
+INSERTED, DELETED, TRUNCATED, PARTLY, SHAPE, MARK = "+", "-", "T", "P", "S", "M"
+"""What a row of a buffer says: a row came, a row went, all rows went, all rows of a part went, the columns changed, the
+buffer is whole.
+"""
 
 CHANNEL = "trickle"
 """What listeners hear when something was captured."""
@@ -115,12 +118,14 @@ def make_function(style: Style, table: SourceTable) -> sql.Composed:
     ).format(function_name(style, table.oid), sql.Literal(body.as_string(None)))
 
 
-def make_triggers(style: Style, table: SourceTable, on: sql.Composable) -> list[sql.Composed]:
+def make_triggers(style: Style, table: SourceTable, oid: int, on: sql.Composable) -> list[sql.Composed]:
     """The triggers of the source on one of its tables."""
     row, statement = sql.SQL("FOR EACH ROW"), sql.SQL("FOR EACH STATEMENT")
     old, new = sql.SQL(" OLD TABLE AS trickle_old"), sql.SQL(" NEW TABLE AS trickle_new")
     transitions = {"insert": new, "delete": old, "update": old + new}
     made = [_trigger(style, table, on, "truncate", sql.SQL("AFTER TRUNCATE"), statement)]
+    if _is_handed_down(style, table, oid):
+        return made
     for event, tables in transitions.items():
         timing = row if style.row_level else sql.SQL("REFERENCING{} {}").format(tables, statement)
         made.append(_trigger(style, table, on, event, sql.SQL("AFTER " + event.upper()), timing))
@@ -131,9 +136,17 @@ def make_triggers(style: Style, table: SourceTable, on: sql.Composable) -> list[
     return made
 
 
-def trigger_names(style: Style) -> list[str]:
-    """The names of the triggers of a table that is armed."""
-    events = ["truncate", "insert", "delete", "update", *(["guard"] if style.guarded else [])]
+def _is_handed_down(style: Style, table: SourceTable, oid: int) -> bool:
+    """Whether PostgreSQL itself gives a partition the triggers for rows, as it does to partitions to come. It does not
+    so with triggers for statements, and TRUNCATE has no others.
+    """
+    return style.row_level and table.kind is Relkind.PARTITIONED and oid != table.oid
+
+
+def trigger_names(style: Style, table: SourceTable, oid: int) -> list[str]:
+    """The names of the triggers that one of the tables of an armed source has."""
+    guarded = style.guarded and not _is_handed_down(style, table, oid)
+    events = ["truncate", "insert", "delete", "update", *(["guard"] if guarded else [])]
     return [PREFIX + event for event in events]
 
 
@@ -151,7 +164,12 @@ DECLARE
     statement bigint;
 BEGIN
     IF TG_OP = 'TRUNCATE' THEN
-        INSERT INTO {buffer} (seq, xid, op) VALUES (nextval({sequence}), pg_current_xact_id(), {truncated});
+        INSERT INTO {buffer} (seq, xid, op) VALUES (
+            nextval({sequence}),
+            pg_current_xact_id(),
+            CASE WHEN TG_RELID <> {oid} OR EXISTS (SELECT FROM pg_inherits i WHERE i.inhparent = {oid})
+                THEN {partly} ELSE {truncated} END::"char"
+        );
     ELSIF (
         SELECT count(*) FROM pg_attribute a
         WHERE a.attrelid = TG_RELID AND a.attnum > 0 AND a.atttypid || ' ' || a.attname = ANY ({columns})
@@ -180,6 +198,8 @@ def _body(style: Style, table: SourceTable, branches: sql.Composable) -> sql.Com
     return sql.SQL(_BODY).format(
         buffer=buffer_name(style, table.oid),
         sequence=sql.SQL("{}::regclass").format(sql.Literal(sequence)),
+        oid=sql.SQL("{}::oid").format(table.oid),
+        partly=PARTLY,
         truncated=TRUNCATED,
         shape=SHAPE,
         columns=sql.SQL("{}::text[]").format(sql.Literal([f"{one.type_oid} {one.name}" for one in table.columns])),
@@ -317,12 +337,13 @@ def read_changes(style: Style, table: SourceTable, after: str, upto: str, *, sin
 
 
 def summarise(style: Style, oid: int, after: str, upto: str) -> sql.Composed:
-    """How many rows lie between two positions, the last TRUNCATE among them, marks of a changed shape, and whether
-    the buffer is whole.
+    """How many rows lie between two positions, the last TRUNCATE among them, those of a part, marks of a
+    changed shape, and whether the buffer is whole.
     """
     return sql.SQL(
         "SELECT count(*) FILTER (WHERE op IN ('+', '-') AND {between}),"
         " max(seq) FILTER (WHERE op = 'T' AND {between}),"
+        " count(*) FILTER (WHERE op = 'P' AND {between}),"
         " count(*) FILTER (WHERE op = 'S' AND {between}),"
         " count(*) FILTER (WHERE op = 'M') FROM {buffer}"
     ).format(between=_between(after, upto), buffer=buffer_name(style, oid))
