@@ -3,20 +3,21 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import psycopg
 import pytest
 from psycopg import sql
 
 from tests.postgres import Postgres
-from tests.sources.postgres.given import Followed, session
+from tests.sources.postgres.given import OWN, Followed, session
 from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import describe
 from trickle.sources.postgres.buffers import TriggerCapture, armed_oids
 from trickle.sources.postgres.capture import State
-from trickle.sources.postgres.triggers import Style
+from trickle.sources.postgres.triggers import Style, buffer_name
 
-STYLES = [Style(), Style(row_level=True), Style(unlogged=True)]
+STYLES = [OWN, replace(OWN, row_level=True), replace(OWN, unlogged=True)]
 HOSTILE = 'Mi"x.ed \'"; DROP ßλ $$ {0} %s ' + "x" * 20
 
 
@@ -160,11 +161,7 @@ def test_updates_that_change_nothing_used_are_left_out(connection: Connection, s
     connection.execute("UPDATE public.t SET span = '24:00:00' WHERE id = 1")
     ((_, changes),) = capture.changes([table], {table.oid: start}, capture.position())
     assert [row["span"] for row in changes.rows.to_pylist()] == ["P1D", "PT24H"]
-    masks = connection.execute(
-        sql.SQL("SELECT DISTINCT changed::text FROM {}").format(
-            sql.Identifier("trickle_capture", f"changes_{table.oid}")
-        )
-    )
+    masks = connection.execute(sql.SQL("SELECT DISTINCT changed::text FROM {}").format(buffer_name(style, table.oid)))
     assert ("001",) in list(masks)
 
 
@@ -286,7 +283,7 @@ def test_types_of_the_user_can_still_be_changed(connection: Connection) -> None:
 )
 def test_a_used_column_that_goes_never_makes_a_write_fail(connection: Connection, ddl: str) -> None:
     keyed(connection)
-    followed = Followed(connection, "t", style=Style(guarded=False))
+    followed = Followed(connection, "t", style=replace(OWN, guarded=False))
     connection.execute(ddl)
     connection.execute("INSERT INTO public.t (id) VALUES (100)")
     connection.execute("UPDATE public.t SET id = id + 1000")
@@ -345,16 +342,31 @@ def test_arming_again_and_disarming(connection: Connection, style: Style) -> Non
     followed.capture.disarm(followed.table)
 
 
+def test_two_that_attached_one_table_do_not_know_of_each_other(connection: Connection, style: Style) -> None:
+    keyed(connection)
+    mine = Followed(connection, "t", style=style)
+    theirs = Followed(connection, "t", style=replace(style, owner="f" * 32))
+    connection.execute("INSERT INTO public.t VALUES (100, 'x', 1)")
+    connection.execute("UPDATE public.t SET price = 7 WHERE id = 1")
+    mine.ingest()
+    assert theirs.buffered() == 3, "what one has read the other has not"
+    mine.capture.disarm(mine.table)
+    assert (armed_oids(connection, mine.style), armed_oids(connection, theirs.style)) == ([], [theirs.table.oid])
+    connection.execute("DELETE FROM public.t WHERE id = 2")
+    theirs.ingest()
+    assert theirs.rows == theirs.source()
+
+
 def test_what_is_missing_is_told(connection: Connection) -> None:
     keyed(connection)
     followed = Followed(connection, "t")
     connection.execute("INSERT INTO public.t VALUES (100, 'x', 1)")
     (health,) = followed.capture.health([followed.table])
     assert (health.state, health.rows) == (State.OK, 1)
-    connection.execute("ALTER TABLE public.t DISABLE TRIGGER trickle_update")
+    connection.execute("ALTER TABLE public.t DISABLE TRIGGER trickle_update_0a")
     (health,) = followed.capture.health([followed.table])
     assert health.state is State.CRITICAL
-    assert "trickle_update" in health.message
+    assert "trickle_update_0a" in health.message
     followed.capture.arm(followed.table)
     assert followed.capture.trouble(followed.table) is None
 
@@ -369,7 +381,7 @@ def lost(followed: Followed) -> str:
 def test_a_buffer_that_lost_its_rows_is_noticed(connection: Connection) -> None:
     keyed(connection)
     followed = Followed(connection, "t")
-    buffer = sql.Identifier("trickle_capture", f"changes_{followed.table.oid}")
+    buffer = buffer_name(followed.style, followed.table.oid)
     connection.execute(sql.SQL("TRUNCATE {}").format(buffer))
     assert "lost its rows" in lost(followed)
     connection.execute(sql.SQL("DROP TABLE {}").format(buffer))

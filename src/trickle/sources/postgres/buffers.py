@@ -213,11 +213,12 @@ def _text(name: sql.Composed) -> sql.Literal:
 
 
 def armed_oids(connection: Connection, style: Style) -> Iterable[int]:
-    """The sources that have a buffer."""
+    """The sources that have a buffer of this owner."""
     rows = connection.execute(
         sql.SQL(
-            "SELECT substr(c.relname, 9)::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE n.nspname = {} AND c.relname ~ '^changes_[0-9]+$'"
-        ).format(style.schema)
+            "SELECT split_part(c.relname, '_', 2)::bigint"
+            " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = {} AND c.relname ~ '^changes_[0-9]+_' AND split_part(c.relname, '_', 3) = {}"
+        ).format(style.schema, style.owner)
     )
     return [oid for (oid,) in rows]

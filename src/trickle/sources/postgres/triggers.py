@@ -1,6 +1,7 @@
 """The SQL of trigger capture: what is made beside a table of the user's, and how its changes are asked for. Pure.
 
-Every table has a buffer in a schema of Trickle's own, named by the oid, so that it survives renaming. The triggers
+Every table has a buffer in a schema of Trickle's own, named by the oid, so that it survives renaming, and by whom it is
+for: whoever else attaches the table has a buffer and triggers too, and forgets in its own time. The triggers
 write whole rows: an insertion is a row with ``+``, a deletion one with ``-``, an update both, so that the net change
 of any stretch of time is a sum. An update that changes none of the used columns is left out where a key lets old and
 new rows be paired; ``changed`` says by a bit for each used column which of them differ.
@@ -50,6 +51,8 @@ _TEXTS = {"text", "varchar", "name"}
 class Style:
     """How buffers are made."""
 
+    owner: str
+    """The attachment that they are for, as a short word of its own."""
     schema: str = "trickle_capture"
     row_level: bool = False
     unlogged: bool = False
@@ -59,21 +62,21 @@ class Style:
 
 def buffer_name(style: Style, oid: int) -> sql.Composed:
     """The buffer of a source."""
-    return _own(style, f"changes_{oid}")
+    return _own(style, "changes", oid)
 
 
 def sequence_name(style: Style, oid: int) -> sql.Composed:
     """What numbers the statements that changed a source."""
-    return _own(style, f"statements_{oid}")
+    return _own(style, "statements", oid)
 
 
 def function_name(style: Style, oid: int) -> sql.Composed:
     """What the triggers of a source run, on all of its tables."""
-    return _own(style, f"capture_{oid}")
+    return _own(style, "capture", oid)
 
 
-def _own(style: Style, name: str) -> sql.Composed:
-    return sql.SQL("{}.{}").format(sql.Identifier(style.schema), sql.Identifier(name))
+def _own(style: Style, what: str, oid: int) -> sql.Composed:
+    return sql.SQL("{}.{}").format(sql.Identifier(style.schema), sql.Identifier(f"{what}_{oid}_{style.owner}"))
 
 
 def make_schema(style: Style) -> sql.Composed:
@@ -147,14 +150,19 @@ def trigger_names(style: Style, table: SourceTable, oid: int) -> list[str]:
     """The names of the triggers that one of the tables of an armed source has."""
     guarded = style.guarded and not _is_handed_down(style, table, oid)
     events = ["truncate", "insert", "delete", "update", *(["guard"] if guarded else [])]
-    return [PREFIX + event for event in events]
+    return [trigger_name(style, event) for event in events]
+
+
+def trigger_name(style: Style, event: str) -> str:
+    """The trigger for an event: a table can have those of several attachments."""
+    return f"{PREFIX}{event}_{style.owner}"
 
 
 def _trigger(
     style: Style, table: SourceTable, on: sql.Composable, event: str, when: sql.Composable, timing: sql.Composable
 ) -> sql.Composed:
     return sql.SQL("CREATE TRIGGER {} {} ON {} {} EXECUTE FUNCTION {}()").format(
-        sql.Identifier(PREFIX + event), when, on, timing, function_name(style, table.oid)
+        sql.Identifier(trigger_name(style, event)), when, on, timing, function_name(style, table.oid)
     )
 
 
