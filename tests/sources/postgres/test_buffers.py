@@ -14,7 +14,7 @@ from tests.sources.postgres.given import OWN, Followed, session
 from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import describe
 from trickle.sources.postgres.buffers import TriggerCapture, armed_oids
-from trickle.sources.postgres.capture import State
+from trickle.sources.postgres.capture import Bound, State
 from trickle.sources.postgres.triggers import Style, buffer_name
 
 STYLES = [OWN, replace(OWN, row_level=True), replace(OWN, unlogged=True)]
@@ -386,6 +386,19 @@ def test_a_buffer_that_lost_its_rows_is_noticed(connection: Connection) -> None:
     assert "lost its rows" in lost(followed)
     connection.execute(sql.SQL("DROP TABLE {}").format(buffer))
     assert "is gone" in lost(followed)
+
+
+@pytest.mark.parametrize("bound", [Bound(rows=9), Bound(bytes=10_000)])
+def test_more_than_fits_is_left_to_a_load(connection: Connection, style: Style, bound: Bound) -> None:
+    keyed(connection)
+    followed = Followed(connection, "t", style=style)
+    followed.capture = TriggerCapture(connection, style, bound)
+    connection.execute("INSERT INTO public.t SELECT g, 'small', NULL FROM generate_series(101, 109) g")
+    followed.ingest()
+    assert followed.rows == followed.source()
+    random_text = "SELECT string_agg(md5(g::text || i), '') FROM generate_series(1, 40) i"
+    connection.execute(f"INSERT INTO public.t SELECT g, ({random_text}), 1 FROM generate_series(201, 210) g")
+    assert "too much changed" in lost(followed)
 
 
 def test_a_database_that_went_back_in_time_is_noticed(connection: Connection) -> None:

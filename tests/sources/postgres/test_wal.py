@@ -8,6 +8,7 @@ import pytest
 from tests.sources.postgres.small_lake import SmallLake
 from trickle.errors import HistoryLost, SourceRefused
 from trickle.sources.postgres.capture import State
+from trickle.sources.postgres.wal import WalCapture
 
 
 def test_inserts_updates_and_deletes_arrive_once(lake: SmallLake, user: psycopg.Connection) -> None:
@@ -499,3 +500,23 @@ def test_a_value_that_the_lake_cannot_hold_is_named(lake: SmallLake, user: psyco
     user.execute("INSERT INTO t VALUES (1, 'infinity')")
     with pytest.raises(InvalidData, match="column 'd' of"):
         lake.ingest()
+
+
+@pytest.mark.parametrize("identity", ["DEFAULT", "FULL"])
+@pytest.mark.parametrize("most", [{"most_rows": 20}, {"most_bytes": 2000}])
+def test_one_transaction_of_more_than_fits_is_left_to_a_load(
+    lake: SmallLake, user: psycopg.Connection, identity: str, most: dict[str, int]
+) -> None:
+    user.execute("CREATE TABLE huge (id int PRIMARY KEY, v text); CREATE TABLE small (id int PRIMARY KEY)")
+    user.execute(f"ALTER TABLE huge REPLICA IDENTITY {identity}")
+    user.execute("INSERT INTO huge SELECT g, 'x' FROM generate_series(1, 10) g")
+    lake.attach("huge")
+    lake.attach("small")
+    user.execute("INSERT INTO huge SELECT g, 'y' FROM generate_series(11, 200) g; INSERT INTO small VALUES (1)")
+    user.execute("BEGIN; UPDATE huge SET v = repeat('z', 50); INSERT INTO small VALUES (2); COMMIT")
+    capture = WalCapture(lake.connection, lake.name, **most)
+    found = capture.changes(list(lake.tables.values()), lake.positions, capture.position())
+    told = {table.name: changes for table, changes in found}
+    assert "too much changed" in str(told["huge"].schema_changed)
+    assert told["huge"].rows.num_rows == 0
+    assert told["small"].rows.num_rows == 2

@@ -16,7 +16,7 @@ from trickle.postgres.connect import Connection
 from trickle.postgres.rows import copy_texts, read_columns, schema
 from trickle.postgres.tables import SourceTable
 from trickle.sources.postgres import triggers
-from trickle.sources.postgres.capture import Changes, Health, State, position_of
+from trickle.sources.postgres.capture import Bound, Changes, Health, State, position_of
 from trickle.sources.postgres.netting import net_texts
 from trickle.sources.postgres.triggers import Style
 
@@ -33,9 +33,10 @@ class TriggerCapture:
 
     mode = "trigger"
 
-    def __init__(self, connection: Connection, style: Style) -> None:
+    def __init__(self, connection: Connection, style: Style, bound: Bound | None = None) -> None:
         self._connection = connection
         self._style = style
+        self._bound = bound or Bound()
         self._read: tuple[SourceTable, ...] = ()
 
     def arm(self, table: SourceTable) -> None:
@@ -155,16 +156,18 @@ class TriggerCapture:
         if not self._one(order.format(sql.Literal(start), sql.Literal(end))):
             return "the database is older than the replica: it was restored"
         try:
-            found = self._connection.execute(triggers.summarise(self._style, table.oid, start, end)).fetchone()
+            found = self._connection.execute(triggers.summarise(self._style, table, start, end)).fetchone()
         except psycopg.errors.UndefinedTable:
             return "its buffer is gone"
         assert found is not None
-        rows, truncated, partly, reshaped, marks = found
+        rows, size, truncated, partly, reshaped, marks = found
         if marks != 1:
             return "its buffer lost its rows: the server crashed, or somebody emptied it"
         if reshaped:
             return "its columns were changed, and rows written meanwhile"
-        return "it has several parts, and some or all of them were truncated" if partly else (rows, truncated)
+        if partly:
+            return "it has several parts, and some or all of them were truncated"
+        return self._bound.exceeded(rows, size) or (rows, truncated)
 
     def _rows(self, table: SourceTable, start: str, end: str, since: int | None) -> pa.Table:
         names = [column.name for column in table.columns]

@@ -344,17 +344,26 @@ def read_changes(style: Style, table: SourceTable, after: str, upto: str, *, sin
     )
 
 
-def summarise(style: Style, oid: int, after: str, upto: str) -> sql.Composed:
-    """How many rows lie between two positions, the last TRUNCATE among them, those of a part, marks of a
+def summarise(style: Style, table: SourceTable, after: str, upto: str) -> sql.Composed:
+    """How many rows and bytes lie between two positions, the last TRUNCATE among them, those of a part, marks of a
     changed shape, and whether the buffer is whole.
     """
     return sql.SQL(
         "SELECT count(*) FILTER (WHERE op IN ('+', '-') AND {between}),"
+        " coalesce(sum({size}) FILTER (WHERE op IN ('+', '-') AND {between}), 0)::bigint,"
         " max(seq) FILTER (WHERE op = 'T' AND {between}),"
         " count(*) FILTER (WHERE op = 'P' AND {between}),"
         " count(*) FILTER (WHERE op = 'S' AND {between}),"
         " count(*) FILTER (WHERE op = 'M') FROM {buffer}"
-    ).format(between=_between(after, upto), buffer=buffer_name(style, oid))
+    ).format(
+        # Of a value that is stored out of line this reads the length alone.
+        size=sql.SQL(" + ").join(
+            sql.SQL("coalesce(pg_column_size({}), 0)::bigint").format(_column(place))
+            for place in range(len(table.columns))
+        ),
+        between=_between(after, upto),
+        buffer=buffer_name(style, table.oid),
+    )
 
 
 def forget(style: Style, oid: int, upto: str) -> sql.Composed:
