@@ -209,6 +209,33 @@ def test_partitions_by_whatever_name_they_are_written(connection: Connection, st
     assert followed.rows == followed.source() == {(1, "us"): 1, (20, "us"): 1, (4, "us"): 1}
 
 
+def test_a_partition_that_came_and_went_leaves_no_rows_behind(connection: Connection, style: Style) -> None:
+    connection.execute("CREATE TABLE public.p (id int, day int) PARTITION BY RANGE (day)")
+    connection.execute(
+        "CREATE TABLE public.p_1 PARTITION OF public.p FOR VALUES FROM (0) TO (10) PARTITION BY LIST (id)"
+    )
+    connection.execute("CREATE TABLE public.p_1_1 PARTITION OF public.p_1 FOR VALUES IN (1)")
+    followed = Followed(connection, "p", style=style)
+    connection.execute("INSERT INTO public.p VALUES (1, 1); INSERT INTO public.p_1 VALUES (1, 2)")
+    followed.ingest()
+    assert followed.rows == followed.source()
+    connection.execute("CREATE TABLE public.p_1_2 PARTITION OF public.p_1 FOR VALUES IN (2)")
+    connection.execute("INSERT INTO public.p VALUES (2, 2); DROP TABLE public.p_1_2")
+    assert "its parts were changed" in lost(followed)
+
+
+def test_nor_does_a_table_that_inherited_for_a_while(connection: Connection, style: Style) -> None:
+    connection.execute("CREATE TABLE public.a (id int); INSERT INTO public.a VALUES (1)")
+    followed = Followed(connection, "a", style=style)
+    connection.execute("CREATE TABLE public.b () INHERITS (public.a); INSERT INTO public.b VALUES (2)")
+    connection.execute("UPDATE public.a SET id = id + 10 WHERE id = 2; DROP TABLE public.b")
+    if style.row_level:
+        followed.ingest()
+        assert followed.rows == followed.source()
+    else:
+        assert "its parts were changed" in lost(followed)
+
+
 def test_inheriting_tables(connection: Connection) -> None:
     connection.execute("CREATE TABLE public.a (id int); CREATE TABLE public.b (more text) INHERITS (public.a)")
     followed = Followed(connection, "a")

@@ -14,11 +14,11 @@ from trickle.algebra.weights import WEIGHT
 from trickle.errors import InternalError
 from trickle.postgres.connect import Connection
 from trickle.postgres.rows import copy_texts, read_columns, schema
-from trickle.postgres.tables import SourceTable
+from trickle.postgres.tables import Relkind, SourceTable
 from trickle.sources.postgres import triggers
 from trickle.sources.postgres.capture import Bound, Changes, Health, State, position_of
 from trickle.sources.postgres.netting import net_texts
-from trickle.sources.postgres.triggers import Style
+from trickle.sources.postgres.triggers import Family, Style
 
 LOCK_TIMEOUT_MS = 5_000
 """How long making triggers may wait for a table: others queue behind it meanwhile."""
@@ -48,7 +48,7 @@ class TriggerCapture:
             self._execute(triggers.make_schema(self._style))
             self._remove(table.oid)
             self._execute(triggers.make_buffer(self._style, table))
-            self._execute(triggers.make_function(self._style, table))
+            self._execute(triggers.make_function(self._style, table, self._family(table)))
             for oid, name in self._tables_of(table):
                 for statement in triggers.make_triggers(self._style, table, oid, name):
                     self._execute(statement)
@@ -150,6 +150,16 @@ class TriggerCapture:
         ).fetchall()
         return [(oid, sql.Identifier(namespace, name)) for oid, namespace, name in rows]
 
+    def _family(self, table: SourceTable) -> Family:
+        tables = [oid for oid, _ in self._tables_of(table)]
+        # Of partitions, only those that are partitioned themselves can have any.
+        leaves = {part.oid for part in table.parts} if table.kind is Relkind.PARTITIONED else set()
+        parents = [oid for oid in tables if oid not in leaves]
+        links = self._one(
+            sql.SQL("SELECT count(*) FROM pg_inherits i WHERE i.inhparent = ANY ({}::oid[])").format(parents)
+        )
+        return Family(tables, parents, links)
+
     def _summary(self, table: SourceTable, start: str, end: str) -> tuple[int, int | None] | str:
         """The number of rows and the last TRUNCATE between two positions; in words, why that cannot be told."""
         order = sql.SQL("SELECT pg_snapshot_xmax({}::pg_snapshot) <= pg_snapshot_xmax({}::pg_snapshot)")
@@ -164,7 +174,7 @@ class TriggerCapture:
         if marks != 1:
             return "its buffer lost its rows: the server crashed, or somebody emptied it"
         if reshaped:
-            return "its columns were changed, and rows written meanwhile"
+            return "its columns or its parts were changed, and rows written meanwhile"
         if partly:
             return "it has several parts, and some or all of them were truncated"
         return self._bound.exceeded(rows, size) or (rows, truncated)

@@ -12,7 +12,8 @@ and is not skipped for it.
 
 A trigger must never make a statement of the user's fail. So before anything else it compares the columns of the table
 with those that it was made for; if one was dropped, renamed or retyped since, it leaves a mark (``S``) in place of
-rows, and ingest loads the table anew or refuses to go on.
+rows, and ingest loads the table anew or refuses to go on. It does so too when the table has a part that it had not: if
+that is dropped before the next ingest, its rows go and nobody tells.
 
 Statement triggers fire for the table that a statement names. So a partitioned table and every partition have their own,
 all of which write into one buffer: a change is seen once, whichever of them was named. A TRUNCATE of one of them says
@@ -58,6 +59,18 @@ class Style:
     unlogged: bool = False
     guarded: bool = True
     """Whether PostgreSQL itself refuses to drop or retype a used column."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """The tables of a source when it is armed."""
+
+    tables: Sequence[int]
+    """The source, and all that inherit from it, partitions included."""
+    parents: Sequence[int]
+    """Those of them that others inherit from, or may."""
+    links: int
+    """How many times one inherits from another."""
 
 
 def buffer_name(style: Style, oid: int) -> sql.Composed:
@@ -112,9 +125,10 @@ def drop_function(style: Style, oid: int) -> sql.Composed:
     return sql.SQL("DROP FUNCTION IF EXISTS {}() CASCADE").format(function_name(style, oid))
 
 
-def make_function(style: Style, table: SourceTable) -> sql.Composed:
+def make_function(style: Style, table: SourceTable, family: Family) -> sql.Composed:
     """What the triggers of a source run; the body is one literal, quoted as a whole."""
-    body = _row_body(style, table) if style.row_level else _statement_body(style, table)
+    branches = _for_rows(style, table) if style.row_level else _for_statements(style, table)
+    body = _body(style, table, family, branches)
     return sql.SQL(
         "CREATE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER"
         " SET search_path = pg_catalog, pg_temp AS {}"
@@ -181,7 +195,7 @@ BEGIN
     ELSIF (
         SELECT count(*) FROM pg_attribute a
         WHERE a.attrelid = TG_RELID AND a.attnum > 0 AND a.atttypid || ' ' || a.attname = ANY ({columns})
-    ) <> {count} THEN
+    ) <> {count} OR {is_grown} THEN
         INSERT INTO {buffer} (seq, xid, op) VALUES (nextval({sequence}), pg_current_xact_id(), {shape});
     ELSE
         capture.statement := nextval({sequence});
@@ -201,7 +215,21 @@ _MAY_NOTIFY = "current_setting('max_prepared_transactions') = '0'"
 """A transaction that notified cannot be prepared, and the user's must not fail for us."""
 
 
-def _body(style: Style, table: SourceTable, branches: sql.Composable) -> sql.Composed:
+def _is_grown(style: Style, family: Family) -> sql.Composed:
+    """Whether a part may be among what a statement changed that was not there when the source was armed.
+
+    A trigger for rows runs on the part itself. One for statements runs on the table that was named, where a part more
+    is a link more; one less, and ingest sees itself that a part is gone.
+    """
+    if style.row_level:
+        return sql.SQL("TG_RELID <> ALL ({}::oid[])").format(list(family.tables))
+    return sql.SQL(
+        "(TG_RELID = ANY ({0}::oid[])"
+        " AND (SELECT count(*) FROM pg_inherits i WHERE i.inhparent = ANY ({0}::oid[])) <> {1})"
+    ).format(list(family.parents), family.links)
+
+
+def _body(style: Style, table: SourceTable, family: Family, branches: sql.Composable) -> sql.Composed:
     sequence = sequence_name(style, table.oid).as_string(None)
     return sql.SQL(_BODY).format(
         buffer=buffer_name(style, table.oid),
@@ -212,6 +240,7 @@ def _body(style: Style, table: SourceTable, branches: sql.Composable) -> sql.Com
         shape=SHAPE,
         columns=sql.SQL("{}::text[]").format(sql.Literal([f"{one.type_oid} {one.name}" for one in table.columns])),
         count=len(table.columns),
+        is_grown=_is_grown(style, family),
         may_notify=sql.SQL(_MAY_NOTIFY),
         branches=branches,
         tick=sql.SQL(f"({_TICK})::text"),
@@ -219,7 +248,7 @@ def _body(style: Style, table: SourceTable, branches: sql.Composable) -> sql.Com
     )
 
 
-def _statement_body(style: Style, table: SourceTable) -> sql.Composed:
+def _for_statements(style: Style, table: SourceTable) -> sql.Composed:
     columns, insert = _columns(table), _insert(style, table)
 
     def side(op: str, relation: str) -> sql.Composed:
@@ -230,10 +259,9 @@ def _statement_body(style: Style, table: SourceTable) -> sql.Composed:
 
     gone, come = side(DELETED, "trickle_old"), side(INSERTED, "trickle_new")
     update = _paired(table, insert, columns) if table.key else sql.SQL("{} {}").format(gone, come)
-    branches = sql.SQL(
-        "IF TG_OP = 'INSERT' THEN {come} ELSIF TG_OP = 'DELETE' THEN {gone} ELSE {update} END IF;"
-    ).format(come=come, gone=gone, update=update)
-    return _body(style, table, branches)
+    return sql.SQL("IF TG_OP = 'INSERT' THEN {come} ELSIF TG_OP = 'DELETE' THEN {gone} ELSE {update} END IF;").format(
+        come=come, gone=gone, update=update
+    )
 
 
 def _paired(table: SourceTable, insert: sql.Composable, columns: sql.Composable) -> sql.Composed:
@@ -263,7 +291,7 @@ def _paired(table: SourceTable, insert: sql.Composable, columns: sql.Composable)
     )
 
 
-def _row_body(style: Style, table: SourceTable) -> sql.Composed:
+def _for_rows(style: Style, table: SourceTable) -> sql.Composed:
     insert = _insert(style, table)
 
     def values(op: str, row: str, changed: sql.Composable) -> sql.Composed:
@@ -272,21 +300,17 @@ def _row_body(style: Style, table: SourceTable) -> sql.Composed:
         )
 
     nothing, mask = sql.SQL("NULL"), _mask(table.columns, "OLD", "NEW")
-    return _body(
-        style,
-        table,
-        sql.SQL(
-            "IF TG_OP = 'INSERT' THEN {insert} VALUES {come};"
-            " ELSIF TG_OP = 'DELETE' THEN {insert} VALUES {gone};"
-            " ELSIF bit_count({mask}) > 0 THEN {insert} VALUES {old}, {new}; END IF;"
-        ).format(
-            insert=insert,
-            come=values(INSERTED, "NEW", nothing),
-            gone=values(DELETED, "OLD", nothing),
-            mask=mask,
-            old=values(DELETED, "OLD", mask),
-            new=values(INSERTED, "NEW", mask),
-        ),
+    return sql.SQL(
+        "IF TG_OP = 'INSERT' THEN {insert} VALUES {come};"
+        " ELSIF TG_OP = 'DELETE' THEN {insert} VALUES {gone};"
+        " ELSIF bit_count({mask}) > 0 THEN {insert} VALUES {old}, {new}; END IF;"
+    ).format(
+        insert=insert,
+        come=values(INSERTED, "NEW", nothing),
+        gone=values(DELETED, "OLD", nothing),
+        mask=mask,
+        old=values(DELETED, "OLD", mask),
+        new=values(INSERTED, "NEW", mask),
     )
 
 
