@@ -520,3 +520,13 @@ def test_one_transaction_of_more_than_fits_is_left_to_a_load(
     assert "too much changed" in str(told["huge"].schema_changed)
     assert told["huge"].rows.num_rows == 0
     assert told["small"].rows.num_rows == 2
+
+
+def test_another_key_within_a_range_is_noticed(lake: SmallLake, user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE two (id int PRIMARY KEY, code text NOT NULL UNIQUE, v text)")
+    user.execute("INSERT INTO two VALUES (1, 'a', 'x'), (2, 'b', 'x')")
+    lake.attach("two")
+    user.execute("UPDATE two SET v = 'y' WHERE id = 1")
+    user.execute("ALTER TABLE two REPLICA IDENTITY USING INDEX two_code_key")
+    user.execute("DELETE FROM two WHERE id = 2")
+    assert dict(lake.peek())["two"].schema_changed == "its replica identity is another key than before"

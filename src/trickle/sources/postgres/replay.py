@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from trickle.errors import InternalError
 from trickle.postgres.tables import SourceColumn, SourceTable
@@ -125,9 +126,11 @@ class TableLog:
 
     def _keyed(self, shape: Shape) -> KeyedBook:
         """The book by key. What was written down in whole rows so far is told to it first."""
+        key = shape.key
         if isinstance(self._book, KeyedBook):
+            if not self._book.is_by(key):
+                raise Doubtful("its replica identity is another key than before")
             return self._book
-        key = shape.key()
         book = KeyedBook(self.table, key, is_emptied=self._truncated)
         if self._book is not None:
             self._book.replay(book)
@@ -144,6 +147,7 @@ class Shape:
     pick: Callable[[Row], Row]
     """The used columns of a row; raises Doubtful when they are not what they were."""
 
+    @cached_property
     def key(self) -> tuple[str, ...]:
         """The columns that identify an old row, in the whole table and not in one part of it alone."""
         table = self.log.table
