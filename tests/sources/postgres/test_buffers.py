@@ -300,6 +300,27 @@ def test_types_of_the_user_can_still_be_changed(connection: Connection) -> None:
     connection.execute("DROP TYPE public.mood; DROP DOMAIN public.d")
 
 
+def test_texts_are_spelled_the_same_whoever_writes(connection: Connection, dsn: str, style: Style) -> None:
+    connection.execute("CREATE TYPE public.span AS (at timestamptz, day date, took interval, much float8)")
+    connection.execute("CREATE TABLE public.t (id int PRIMARY KEY, s public.span)")
+    followed = Followed(connection, "t", style=style)
+    with session(dsn) as other:
+        other.execute(
+            "SET timezone = 'Asia/Kathmandu'; SET datestyle = 'German'; SET intervalstyle = 'postgres_verbose'"
+        )
+        other.execute("SET extra_float_digits = -10")
+        other.execute(
+            "INSERT INTO public.t VALUES (1, ROW('2024-02-03 12:00+00', '2024-02-03', '1 day 2 hours', pi())),"
+            " (2, ROW('2024-02-03 12:00+00', '2024-02-03', '1 day', 1))"
+        )
+        other.execute("DELETE FROM public.t WHERE id = 2")
+        assert other.execute("SHOW timezone").fetchone() == ("Asia/Kathmandu",)
+        other.commit()
+    followed.ingest()
+    expected = connection.execute("SELECT id, s::text FROM public.t").fetchall()
+    assert list(followed.rows) == expected
+
+
 @pytest.mark.parametrize(
     "ddl",
     [

@@ -19,7 +19,8 @@ Statement triggers fire for the table that a statement names. So a partitioned t
 all of which write into one buffer: a change is seen once, whichever of them was named. A TRUNCATE of one of them says
 nothing of the rows of the others, and which rows went is not told: such a table is loaded anew (``P``).
 
-The functions run with the rights of their owner and a pinned search_path: writers need no rights on the buffers.
+The functions run with the rights of their owner and a pinned search_path: writers need no rights on the buffers. Where
+they write texts, the settings that decide how a value is spelled are pinned too: the writer's own are not ours.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from dataclasses import dataclass
 
 from psycopg import sql
 
+from trickle.postgres.connect import STEADY
 from trickle.postgres.tables import Relkind, SourceColumn, SourceTable
 
 INSERTED, DELETED, TRUNCATED, PARTLY, SHAPE, MARK = "+", "-", "T", "P", "S", "M"
@@ -131,8 +133,16 @@ def make_function(style: Style, table: SourceTable, family: Family) -> sql.Compo
     body = _body(style, table, family, branches)
     return sql.SQL(
         "CREATE FUNCTION {}() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER"
-        " SET search_path = pg_catalog, pg_temp AS {}"
-    ).format(function_name(style, table.oid), sql.Literal(body.as_string(None)))
+        " SET search_path = pg_catalog, pg_temp{} AS {}"
+    ).format(function_name(style, table.oid), _steady(table), sql.Literal(body.as_string(None)))
+
+
+def _steady(table: SourceTable) -> sql.Composable:
+    # Every setting is set and taken back at each call: that is left out where nothing is spelled.
+    if all(column.type.builtin for column in table.columns):
+        return sql.SQL("")
+    settings = (sql.SQL(" SET {} = {}").format(sql.Identifier(name), value) for name, value in STEADY.items())
+    return sql.SQL("").join(settings)
 
 
 def make_triggers(style: Style, table: SourceTable, oid: int, on: sql.Composable) -> list[sql.Composed]:
