@@ -300,6 +300,57 @@ def test_types_of_the_user_can_still_be_changed(connection: Connection) -> None:
     connection.execute("DROP TYPE public.mood; DROP DOMAIN public.d")
 
 
+@pytest.mark.parametrize(
+    "kind, values",
+    [
+        # A composite type, of which PostgreSQL says that it is NULL when all of its fields are.
+        ("AS (a int, b text)", ("(1,x)", "(2,y)", "(,)")),
+        ("AS ENUM ('one', 'two', 'three')", ("one", "two", "three")),
+        ("AS RANGE (subtype = text)", ("[a,b)", "[c,d)", "[e,f)")),
+    ],
+)
+def test_keys_of_types_that_are_not_built_in(
+    connection: Connection, style: Style, kind: str, values: tuple[str, str, str]
+) -> None:
+    first, second, third = values
+    connection.execute(f"CREATE TYPE public.mine {kind}")
+    connection.execute("CREATE TABLE public.t (k public.mine, n int, v text, PRIMARY KEY (k, n))")
+    connection.execute("INSERT INTO public.t VALUES (%s, 1, 'a'), (%s, 1, 'b')", (first, second))
+    followed = Followed(connection, "t", style=style)
+    connection.execute("UPDATE public.t SET v = 'c' WHERE k = %s::public.mine", (first,))
+    connection.execute("UPDATE public.t SET k = %s WHERE k = %s::public.mine", (third, second))
+    followed.ingest()
+    assert followed.rows == {(first, 1, "c"): 1, (third, 1, "b"): 1}
+
+
+def test_a_key_with_operators_of_its_own(connection: Connection, style: Style) -> None:
+    """As a type of an extension has them: in a schema that no search_path of ours leads to."""
+    connection.execute("CREATE SCHEMA ext; CREATE TYPE ext.label")
+    for name, of, gives in (("in", "cstring", "ext.label"), ("out", "ext.label", "cstring")):
+        plain = f"CREATE FUNCTION ext.label_{name}({of}) RETURNS {gives} LANGUAGE internal IMMUTABLE STRICT"
+        connection.execute(f"{plain} AS 'text{name}'")
+    connection.execute("CREATE TYPE ext.label (INPUT = ext.label_in, OUTPUT = ext.label_out, LIKE = text)")
+    for sign, name in (("<", "lt"), ("<=", "le"), ("=", "eq"), (">=", "ge"), (">", "gt")):
+        connection.execute(
+            f"CREATE FUNCTION ext.label_{name}(ext.label, ext.label) RETURNS bool LANGUAGE sql IMMUTABLE STRICT"
+            f" AS $$ SELECT $1::text {sign} $2::text $$;"
+            f"CREATE OPERATOR ext.{sign} (FUNCTION = ext.label_{name}, LEFTARG = ext.label, RIGHTARG = ext.label)"
+        )
+    connection.execute(
+        "CREATE FUNCTION ext.label_cmp(ext.label, ext.label) RETURNS int LANGUAGE sql IMMUTABLE STRICT"
+        " AS $$ SELECT bttextcmp($1::text, $2::text) $$;"
+        "CREATE OPERATOR CLASS ext.label_ops DEFAULT FOR TYPE ext.label USING btree AS OPERATOR 1 ext.<,"
+        " OPERATOR 2 ext.<=, OPERATOR 3 ext.=, OPERATOR 4 ext.>=, OPERATOR 5 ext.>, FUNCTION 1 ext.label_cmp"
+    )
+    connection.execute("CREATE TABLE public.t (k ext.label PRIMARY KEY, v text)")
+    connection.execute("INSERT INTO public.t VALUES ('a', 'x'), ('b', 'x')")
+    followed = Followed(connection, "t", style=style)
+    connection.execute("UPDATE public.t SET v = 'y' WHERE k::text = 'a'")
+    connection.execute("UPDATE public.t SET k = 'c' WHERE k::text = 'b'")
+    followed.ingest()
+    assert followed.rows == {("a", "y"): 1, ("c", "x"): 1}
+
+
 def test_texts_are_spelled_the_same_whoever_writes(connection: Connection, dsn: str, style: Style) -> None:
     connection.execute("CREATE TYPE public.span AS (at timestamptz, day date, took interval, much float8)")
     connection.execute("CREATE TABLE public.t (id int PRIMARY KEY, s public.span)")

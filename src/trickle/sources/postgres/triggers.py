@@ -279,25 +279,27 @@ def _paired(table: SourceTable, insert: sql.Composable, columns: sql.Composable)
 
     OFFSET 0 has PostgreSQL work out the mask once, and not at every place where it is used.
     """
-    key = [sql.Identifier(name) for name in table.key]
+    # A type that is not built in has its operators in a schema that the search_path leaves out: its text is compared.
+    key = [table.column(name) for name in table.key]
+    old_first, new_first = _value(key[0], "o"), _value(key[0], "n")
     return sql.SQL(
         "{insert} SELECT capture.statement, pg_current_xact_id(), v.op, m.changed, {picked}"
         " FROM trickle_old o FULL JOIN trickle_new n ON {same}"
         " CROSS JOIN LATERAL (SELECT CASE WHEN {one_side} THEN NULL ELSE {mask} END AS changed OFFSET 0) m"
         ' CROSS JOIN LATERAL (VALUES ({gone}::"char", {old}), ({come}::"char", {new})) v (op, {columns})'
-        " WHERE CASE WHEN {one_side} THEN (v.op = {gone}) = (n.{first} IS NULL) ELSE bit_count(m.changed) > 0 END;"
+        " WHERE CASE WHEN {one_side} THEN (v.op = {gone}) = ({new_first} IS NULL) ELSE bit_count(m.changed) > 0 END;"
     ).format(
         insert=insert,
         picked=sql.SQL(", ").join(sql.SQL("v.{}").format(_column(place)) for place in range(len(table.columns))),
-        same=sql.SQL(" AND ").join(sql.SQL("o.{0} = n.{0}").format(name) for name in key),
-        one_side=sql.SQL("(o.{0} IS NULL OR n.{0} IS NULL)").format(key[0]),
+        same=sql.SQL(" AND ").join(sql.SQL("{} = {}").format(_value(one, "o"), _value(one, "n")) for one in key),
+        one_side=sql.SQL("({} IS NULL OR {} IS NULL)").format(old_first, new_first),
         mask=_mask(table.columns, "o", "n"),
         gone=DELETED,
         come=INSERTED,
         old=sql.SQL(", ").join(_value(column, "o") for column in table.columns),
         new=sql.SQL(", ").join(_value(column, "n") for column in table.columns),
         columns=columns,
-        first=key[0],
+        new_first=new_first,
     )
 
 
