@@ -487,6 +487,15 @@ def test_a_buffer_that_lost_its_rows_is_noticed(connection: Connection) -> None:
     assert "is gone" in lost(followed)
 
 
+def test_a_buffer_that_was_made_anew_is_noticed(connection: Connection, style: Style) -> None:
+    keyed(connection)
+    followed = Followed(connection, "t", style=style)
+    connection.execute("INSERT INTO public.t VALUES (100, 'captured, and lost', 1)")
+    followed.capture.disarm(followed.table)
+    followed.capture.arm(followed.table)
+    assert "made it anew" in lost(followed)
+
+
 @pytest.mark.parametrize("bound", [Bound(rows=9), Bound(bytes=10_000)])
 def test_more_than_fits_is_left_to_a_load(connection: Connection, style: Style, bound: Bound) -> None:
     keyed(connection)
@@ -526,6 +535,9 @@ def test_large_buffers_are_emptied_and_later_rows_stay(
     followed.ingest()
     assert followed.rows == followed.source()
     assert followed.buffered() == 0
+    connection.execute("DELETE FROM public.t WHERE id = 100")
+    followed.ingest()
+    assert followed.rows == followed.source()
 
 
 def test_listeners_are_told(connection: Connection, dsn: str) -> None:

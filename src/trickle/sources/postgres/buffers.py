@@ -172,7 +172,7 @@ class TriggerCapture:
         assert found is not None
         rows, size, truncated, partly, reshaped, marks = found
         if marks != 1:
-            return "its buffer lost its rows: the server crashed, or somebody emptied it"
+            return "its buffer lost its rows: the server crashed, or somebody emptied it or made it anew"
         if reshaped:
             return "its columns or its parts were changed, and rows written meanwhile"
         if partly:
@@ -200,12 +200,19 @@ class TriggerCapture:
             with self._connection.transaction():
                 self._execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE NOWAIT").format(buffer))
                 later = sql.SQL("SELECT EXISTS (SELECT FROM {} WHERE NOT pg_visible_in_snapshot(xid, {}::pg_snapshot))")
-                if self._one(later.format(buffer, sql.Literal(end))):
+                made = self._made(buffer)
+                if made is None or self._one(later.format(buffer, sql.Literal(end))):
                     return False
-                self._execute(sql.SQL("TRUNCATE {0}; INSERT INTO {0} (op) VALUES ({1})").format(buffer, triggers.MARK))
+                self._execute(triggers.empty(self._style, table.oid, made))
         except psycopg.errors.LockNotAvailable:
             return False
         return True
+
+    def _made(self, buffer: sql.Composed) -> str | None:
+        """The transaction that made a buffer; None when it lost its first row."""
+        query = sql.SQL("SELECT xid::text FROM {} WHERE op = {}").format(buffer, triggers.MARK)
+        found = self._connection.execute(query).fetchone()
+        return None if found is None else str(found[0])
 
     def _execute(self, statement: sql.Composed) -> None:
         self._connection.execute(statement)

@@ -100,12 +100,14 @@ def make_schema(style: Style) -> sql.Composed:
 
 
 def make_buffer(style: Style, table: SourceTable) -> sql.Composed:
-    """A buffer with its first row, which an unlogged table loses in a crash like all others."""
+    """A buffer with its first row, which an unlogged table loses in a crash like all others. Its transaction tells this
+    buffer from one that is made later under the same name.
+    """
     columns = [sql.SQL("{} {}").format(_column(place), _stored(column)) for place, column in enumerate(table.columns)]
     return sql.SQL(
         "CREATE SEQUENCE {sequence};"
         'CREATE {unlogged} TABLE {buffer} (seq bigint, xid xid8, op "char" NOT NULL, changed varbit, {columns});'
-        "INSERT INTO {buffer} (op) VALUES ({mark})"
+        "INSERT INTO {buffer} (op, xid) VALUES ({mark}, pg_current_xact_id())"
     ).format(
         sequence=sequence_name(style, table.oid),
         unlogged=sql.SQL("UNLOGGED" if style.unlogged else ""),
@@ -390,7 +392,7 @@ def summarise(style: Style, table: SourceTable, after: str, upto: str) -> sql.Co
         " max(seq) FILTER (WHERE op = 'T' AND {between}),"
         " count(*) FILTER (WHERE op = 'P' AND {between}),"
         " count(*) FILTER (WHERE op = 'S' AND {between}),"
-        " count(*) FILTER (WHERE op = 'M') FROM {buffer}"
+        " count(*) FILTER (WHERE op = 'M' AND pg_visible_in_snapshot(xid, {after}::pg_snapshot)) FROM {buffer}"
     ).format(
         # Of a value that is stored out of line this reads the length alone.
         size=sql.SQL(" + ").join(
@@ -398,14 +400,22 @@ def summarise(style: Style, table: SourceTable, after: str, upto: str) -> sql.Co
             for place in range(len(table.columns))
         ),
         between=_between(after, upto),
+        after=sql.Literal(after),
         buffer=buffer_name(style, table.oid),
     )
 
 
 def forget(style: Style, oid: int, upto: str) -> sql.Composed:
     """Remove what the lake holds."""
-    return sql.SQL("DELETE FROM {} WHERE pg_visible_in_snapshot(xid, {}::pg_snapshot)").format(
-        buffer_name(style, oid), sql.Literal(upto)
+    return sql.SQL("DELETE FROM {} WHERE op <> {} AND pg_visible_in_snapshot(xid, {}::pg_snapshot)").format(
+        buffer_name(style, oid), MARK, sql.Literal(upto)
+    )
+
+
+def empty(style: Style, oid: int, made: str) -> sql.Composed:
+    """Remove everything at a stroke; the first row stays as it was."""
+    return sql.SQL("TRUNCATE {0}; INSERT INTO {0} (op, xid) VALUES ({1}, {2}::xid8)").format(
+        buffer_name(style, oid), MARK, sql.Literal(made)
     )
 
 
