@@ -5,8 +5,10 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from tests.postgres import Postgres
 from tests.sources.postgres.small_lake import SmallLake
 from trickle.errors import HistoryLost, SourceRefused
+from trickle.postgres.connect import connected
 from trickle.sources.postgres.capture import State
 from trickle.sources.postgres.wal import WalCapture
 
@@ -530,3 +532,26 @@ def test_another_key_within_a_range_is_noticed(lake: SmallLake, user: psycopg.Co
     user.execute("ALTER TABLE two REPLICA IDENTITY USING INDEX two_code_key")
     user.execute("DELETE FROM two WHERE id = 2")
     assert dict(lake.peek())["two"].schema_changed == "its replica identity is another key than before"
+
+
+@pytest.mark.parametrize("identity", ["DEFAULT", "FULL"])
+def test_databases_of_another_encoding(logical_postgres: Postgres, identity: str) -> None:
+    """Their texts and names come in the encoding of the session, which is UTF-8 whatever the server's is."""
+    name = f"latin_{identity.lower()}"
+    logical_postgres.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
+    url = logical_postgres.url(name)
+    try:
+        with connected(url) as trickle, psycopg.connect(url, autocommit=True, client_encoding="utf8") as writer:
+            writer.execute('CREATE TABLE "Größe" ("schlüssel" text PRIMARY KEY, wert text)')
+            writer.execute(f'ALTER TABLE "Größe" REPLICA IDENTITY {identity}')
+            writer.execute("""INSERT INTO "Größe" VALUES ('ä', 'é'), ('ö', 'ç')""")
+            lake = SmallLake(trickle, url, name)
+            table = lake.attach("Größe")
+            writer.execute("""UPDATE "Größe" SET wert = 'ÿ' WHERE "schlüssel" = 'ä'""")
+            writer.execute("""DELETE FROM "Größe" WHERE "schlüssel" = 'ö'; INSERT INTO "Größe" VALUES ('ü', 'ñ')""")
+            lake.ingest()
+            assert lake.rows[table.oid] == {("ä", "ÿ"): 1, ("ü", "ñ"): 1}
+            lake.check()
+            lake.capture.disarm(table)
+    finally:
+        logical_postgres.execute(f"DROP DATABASE {name} WITH (FORCE)")
