@@ -158,7 +158,9 @@ def buffer(t: Trickle, shop: Session, dsn: str) -> sql.Identifier:
     """The change buffer of a table that is attached."""
     t.attach_postgres("shop", dsn)
     shop.execute(FULL)
-    found = shop.execute("SELECT 'changes_' || 'notes'::regclass::oid").fetchone()
+    found = shop.execute(
+        "SELECT relname FROM pg_class WHERE relname LIKE 'changes\\_' || 'notes'::regclass::oid || '\\_%'"
+    ).fetchone()
     assert found is not None
     return sql.Identifier("trickle_capture", str(found[0]))
 

@@ -69,6 +69,8 @@ class Part:
     oid: int
     schema: str
     name: str
+    since: str = ""
+    """The transactions that made it a part of the source: others, when it was detached and attached again."""
 
     @property
     def quoted(self) -> sql.Composed:
@@ -199,13 +201,13 @@ ORDER BY i.indrelid, i.indisprimary DESC, i.indnkeyatts, i.indexrelid"""
 
 _PARTS = """
 WITH RECURSIVE part AS (
-    SELECT c.oid AS root, c.oid FROM pg_class c WHERE c.oid = ANY (%(oids)s::oid[])
+    SELECT c.oid AS root, c.oid, '' AS since FROM pg_class c WHERE c.oid = ANY (%(oids)s::oid[])
     UNION
-    SELECT p.root, i.inhrelid FROM part p JOIN pg_inherits i ON i.inhparent = p.oid
+    SELECT p.root, i.inhrelid, p.since || '/' || i.xmin FROM part p JOIN pg_inherits i ON i.inhparent = p.oid
 )
-SELECT p.root::bigint, c.oid::bigint, n.nspname, c.relname
+SELECT p.root::bigint, c.oid::bigint, n.nspname, c.relname, string_agg(p.since, ' ' ORDER BY p.since)
 FROM part p JOIN pg_class c ON c.oid = p.oid JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind <> 'p' ORDER BY p.root, c.oid"""
+WHERE c.relkind <> 'p' GROUP BY p.root, c.oid, n.nspname, c.relname ORDER BY p.root, c.oid"""
 
 
 def _relations(connection: Connection, where: sql.Composable) -> list[SourceTable]:

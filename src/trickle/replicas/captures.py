@@ -24,7 +24,8 @@ CAPTURE = "capture"
 SCHEDULE = "schedule"
 """The option that says how often the tables of a polled database are read."""
 SLOT = "slot"
-"""The option that names its slot and its publication."""
+"""The option that names its slot and its publication, and whose last part marks its buffers and triggers."""
+_PREFIX = "trickle_"
 
 
 def check_mode(mode: str) -> str:
@@ -68,6 +69,7 @@ def style_of(database: Database, settings: Settings) -> Style:
     """How the buffers of a database are made: as it was attached."""
     options = database.options
     return Style(
+        owner=str(options[SLOT]).removeprefix(_PREFIX),
         schema=str(options.get("schema", settings.capture_schema)),
         row_level=options.get("trigger_mode", settings.cdc_trigger_mode) == "row",
         unlogged=bool(options.get("unlogged", settings.unlogged_buffers)),
@@ -80,7 +82,7 @@ def options_of(settings: Settings) -> dict[str, object]:
     return {
         CAPTURE: TRIGGER,
         # A server has one space of names for the slots of all its databases and of everybody who attaches them.
-        SLOT: f"trickle_{uuid.uuid4().hex}",
+        SLOT: _PREFIX + uuid.uuid4().hex,
         "schema": settings.capture_schema,
         "trigger_mode": settings.cdc_trigger_mode,
         "unlogged": settings.unlogged_buffers,

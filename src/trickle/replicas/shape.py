@@ -64,7 +64,7 @@ def to_json(table: SourceTable) -> dict[str, Any]:
         "identity_columns": list(table.identity_columns),
         "key": list(table.key),
         "unlogged": table.unlogged,
-        "parts": [[part.oid, part.schema, part.name] for part in table.parts],
+        "parts": [[part.oid, part.schema, part.name, part.since] for part in table.parts],
         "columns": [
             {
                 "name": column.name,
@@ -144,7 +144,7 @@ def difference(known: SourceTable, now: SourceTable) -> Drift | None:
             return Drift(f"column {column.name!r} was renamed to {found.name!r}", in_columns=True)
         if (found.type_oid, found.typmod) != (column.type_oid, column.typmod):
             return Drift(f"column {column.name!r} was {column.type_text} and is {found.type_text}", in_columns=True)
-    if {part.oid for part in known.parts} != {part.oid for part in now.parts}:
+    if {(part.oid, part.since) for part in known.parts} != {(part.oid, part.since) for part in now.parts}:
         return Drift("partitions were attached, made or detached", in_columns=False)
     if known.key and known.key != now.key:
         return Drift(f"its key was ({', '.join(known.key)}), and is no more", in_columns=False)

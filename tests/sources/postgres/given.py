@@ -13,7 +13,10 @@ from trickle.postgres.connect import Connection
 from trickle.postgres.tables import SourceTable, describe
 from trickle.sources.postgres.buffers import TriggerCapture
 from trickle.sources.postgres.capture import Changes
-from trickle.sources.postgres.triggers import Style
+from trickle.sources.postgres.triggers import Style, buffer_name
+
+OWN = Style("0a")
+"""Buffers as they are made where nothing else is said."""
 
 
 class Followed:
@@ -21,7 +24,8 @@ class Followed:
 
     def __init__(self, connection: Connection, name: str, schema: str = "public", style: Style | None = None) -> None:
         self.connection = connection
-        self.capture = TriggerCapture(connection, style or Style())
+        self.style = style or OWN
+        self.capture = TriggerCapture(connection, self.style)
         self.table: SourceTable = describe(connection, schema, name)
         self.capture.arm(self.table)
         self.position = self.capture.position()
@@ -52,7 +56,7 @@ class Followed:
 
     def buffered(self) -> int:
         """Rows that wait in the buffer, visible or not yet in any position."""
-        name = sql.Identifier("trickle_capture", f"changes_{self.table.oid}")
+        name = buffer_name(self.style, self.table.oid)
         found = self.connection.execute(sql.SQL("SELECT count(*) FROM {} WHERE op <> 'M'").format(name)).fetchone()
         assert found is not None
         return int(found[0])

@@ -3,20 +3,21 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 import psycopg
 import pytest
 from psycopg import sql
 
 from tests.postgres import Postgres
-from tests.sources.postgres.given import Followed, session
+from tests.sources.postgres.given import OWN, Followed, session
 from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import describe
 from trickle.sources.postgres.buffers import TriggerCapture, armed_oids
-from trickle.sources.postgres.capture import State
-from trickle.sources.postgres.triggers import Style
+from trickle.sources.postgres.capture import Bound, State
+from trickle.sources.postgres.triggers import Style, buffer_name
 
-STYLES = [Style(), Style(row_level=True), Style(unlogged=True)]
+STYLES = [OWN, replace(OWN, row_level=True), replace(OWN, unlogged=True)]
 HOSTILE = 'Mi"x.ed \'"; DROP ßλ $$ {0} %s ' + "x" * 20
 
 
@@ -111,6 +112,31 @@ def test_truncate_and_what_follows_it(connection: Connection, dsn: str, style: S
     assert followed.rows == followed.source() == {}
 
 
+@pytest.mark.parametrize("statement", ["TRUNCATE public.eu", "TRUNCATE public.p", "TRUNCATE public.rest_1"])
+def test_a_truncate_of_a_partition_leaves_the_rows_of_the_others(
+    connection: Connection, style: Style, statement: str
+) -> None:
+    connection.execute("CREATE TABLE public.p (id int, region text) PARTITION BY LIST (region)")
+    connection.execute("CREATE TABLE public.eu PARTITION OF public.p FOR VALUES IN ('eu')")
+    connection.execute("CREATE TABLE public.rest PARTITION OF public.p DEFAULT PARTITION BY LIST (id)")
+    connection.execute("CREATE TABLE public.rest_1 PARTITION OF public.rest DEFAULT")
+    connection.execute("INSERT INTO public.p VALUES (1, 'eu'), (2, 'us')")
+    followed = Followed(connection, "p", style=style)
+    assert followed.capture.trouble(followed.table) is None
+    connection.execute(statement)
+    connection.execute("INSERT INTO public.p VALUES (3, 'eu')")
+    assert lost(followed) == "it has several parts, and some or all of them were truncated"
+
+
+@pytest.mark.parametrize("statement", ["TRUNCATE ONLY public.a", "TRUNCATE public.b"])
+def test_so_does_one_of_a_table_that_others_inherit_from(connection: Connection, style: Style, statement: str) -> None:
+    connection.execute("CREATE TABLE public.a (id int); CREATE TABLE public.b () INHERITS (public.a)")
+    connection.execute("INSERT INTO public.a VALUES (1); INSERT INTO public.b VALUES (2)")
+    followed = Followed(connection, "a", style=style)
+    connection.execute(statement)
+    assert "truncated" in lost(followed)
+
+
 def test_rows_without_a_key_are_counted(connection: Connection, style: Style) -> None:
     connection.execute("CREATE TABLE public.t (a int, b point)")
     connection.execute("INSERT INTO public.t SELECT g % 3, '(1,1)' FROM generate_series(1, 9) g")
@@ -135,11 +161,7 @@ def test_updates_that_change_nothing_used_are_left_out(connection: Connection, s
     connection.execute("UPDATE public.t SET span = '24:00:00' WHERE id = 1")
     ((_, changes),) = capture.changes([table], {table.oid: start}, capture.position())
     assert [row["span"] for row in changes.rows.to_pylist()] == ["P1D", "PT24H"]
-    masks = connection.execute(
-        sql.SQL("SELECT DISTINCT changed::text FROM {}").format(
-            sql.Identifier("trickle_capture", f"changes_{table.oid}")
-        )
-    )
+    masks = connection.execute(sql.SQL("SELECT DISTINCT changed::text FROM {}").format(buffer_name(style, table.oid)))
     assert ("001",) in list(masks)
 
 
@@ -185,6 +207,33 @@ def test_partitions_by_whatever_name_they_are_written(connection: Connection, st
     connection.execute("DELETE FROM public.p WHERE id = 3")
     followed.ingest()
     assert followed.rows == followed.source() == {(1, "us"): 1, (20, "us"): 1, (4, "us"): 1}
+
+
+def test_a_partition_that_came_and_went_leaves_no_rows_behind(connection: Connection, style: Style) -> None:
+    connection.execute("CREATE TABLE public.p (id int, day int) PARTITION BY RANGE (day)")
+    connection.execute(
+        "CREATE TABLE public.p_1 PARTITION OF public.p FOR VALUES FROM (0) TO (10) PARTITION BY LIST (id)"
+    )
+    connection.execute("CREATE TABLE public.p_1_1 PARTITION OF public.p_1 FOR VALUES IN (1)")
+    followed = Followed(connection, "p", style=style)
+    connection.execute("INSERT INTO public.p VALUES (1, 1); INSERT INTO public.p_1 VALUES (1, 2)")
+    followed.ingest()
+    assert followed.rows == followed.source()
+    connection.execute("CREATE TABLE public.p_1_2 PARTITION OF public.p_1 FOR VALUES IN (2)")
+    connection.execute("INSERT INTO public.p VALUES (2, 2); DROP TABLE public.p_1_2")
+    assert "its parts were changed" in lost(followed)
+
+
+def test_nor_does_a_table_that_inherited_for_a_while(connection: Connection, style: Style) -> None:
+    connection.execute("CREATE TABLE public.a (id int); INSERT INTO public.a VALUES (1)")
+    followed = Followed(connection, "a", style=style)
+    connection.execute("CREATE TABLE public.b () INHERITS (public.a); INSERT INTO public.b VALUES (2)")
+    connection.execute("UPDATE public.a SET id = id + 10 WHERE id = 2; DROP TABLE public.b")
+    if style.row_level:
+        followed.ingest()
+        assert followed.rows == followed.source()
+    else:
+        assert "its parts were changed" in lost(followed)
 
 
 def test_inheriting_tables(connection: Connection) -> None:
@@ -252,6 +301,78 @@ def test_types_of_the_user_can_still_be_changed(connection: Connection) -> None:
 
 
 @pytest.mark.parametrize(
+    "kind, values",
+    [
+        # A composite type, of which PostgreSQL says that it is NULL when all of its fields are.
+        ("AS (a int, b text)", ("(1,x)", "(2,y)", "(,)")),
+        ("AS ENUM ('one', 'two', 'three')", ("one", "two", "three")),
+        ("AS RANGE (subtype = text)", ("[a,b)", "[c,d)", "[e,f)")),
+    ],
+)
+def test_keys_of_types_that_are_not_built_in(
+    connection: Connection, style: Style, kind: str, values: tuple[str, str, str]
+) -> None:
+    first, second, third = values
+    connection.execute(f"CREATE TYPE public.mine {kind}")
+    connection.execute("CREATE TABLE public.t (k public.mine, n int, v text, PRIMARY KEY (k, n))")
+    connection.execute("INSERT INTO public.t VALUES (%s, 1, 'a'), (%s, 1, 'b')", (first, second))
+    followed = Followed(connection, "t", style=style)
+    connection.execute("UPDATE public.t SET v = 'c' WHERE k = %s::public.mine", (first,))
+    connection.execute("UPDATE public.t SET k = %s WHERE k = %s::public.mine", (third, second))
+    followed.ingest()
+    assert followed.rows == {(first, 1, "c"): 1, (third, 1, "b"): 1}
+
+
+def test_a_key_with_operators_of_its_own(connection: Connection, style: Style) -> None:
+    """As a type of an extension has them: in a schema that no search_path of ours leads to."""
+    connection.execute("CREATE SCHEMA ext; CREATE TYPE ext.label")
+    for name, of, gives in (("in", "cstring", "ext.label"), ("out", "ext.label", "cstring")):
+        plain = f"CREATE FUNCTION ext.label_{name}({of}) RETURNS {gives} LANGUAGE internal IMMUTABLE STRICT"
+        connection.execute(f"{plain} AS 'text{name}'")
+    connection.execute("CREATE TYPE ext.label (INPUT = ext.label_in, OUTPUT = ext.label_out, LIKE = text)")
+    for sign, name in (("<", "lt"), ("<=", "le"), ("=", "eq"), (">=", "ge"), (">", "gt")):
+        connection.execute(
+            f"CREATE FUNCTION ext.label_{name}(ext.label, ext.label) RETURNS bool LANGUAGE sql IMMUTABLE STRICT"
+            f" AS $$ SELECT $1::text {sign} $2::text $$;"
+            f"CREATE OPERATOR ext.{sign} (FUNCTION = ext.label_{name}, LEFTARG = ext.label, RIGHTARG = ext.label)"
+        )
+    connection.execute(
+        "CREATE FUNCTION ext.label_cmp(ext.label, ext.label) RETURNS int LANGUAGE sql IMMUTABLE STRICT"
+        " AS $$ SELECT bttextcmp($1::text, $2::text) $$;"
+        "CREATE OPERATOR CLASS ext.label_ops DEFAULT FOR TYPE ext.label USING btree AS OPERATOR 1 ext.<,"
+        " OPERATOR 2 ext.<=, OPERATOR 3 ext.=, OPERATOR 4 ext.>=, OPERATOR 5 ext.>, FUNCTION 1 ext.label_cmp"
+    )
+    connection.execute("CREATE TABLE public.t (k ext.label PRIMARY KEY, v text)")
+    connection.execute("INSERT INTO public.t VALUES ('a', 'x'), ('b', 'x')")
+    followed = Followed(connection, "t", style=style)
+    connection.execute("UPDATE public.t SET v = 'y' WHERE k::text = 'a'")
+    connection.execute("UPDATE public.t SET k = 'c' WHERE k::text = 'b'")
+    followed.ingest()
+    assert followed.rows == {("a", "y"): 1, ("c", "x"): 1}
+
+
+def test_texts_are_spelled_the_same_whoever_writes(connection: Connection, dsn: str, style: Style) -> None:
+    connection.execute("CREATE TYPE public.span AS (at timestamptz, day date, took interval, much float8)")
+    connection.execute("CREATE TABLE public.t (id int PRIMARY KEY, s public.span)")
+    followed = Followed(connection, "t", style=style)
+    with session(dsn) as other:
+        other.execute(
+            "SET timezone = 'Asia/Kathmandu'; SET datestyle = 'German'; SET intervalstyle = 'postgres_verbose'"
+        )
+        other.execute("SET extra_float_digits = -10")
+        other.execute(
+            "INSERT INTO public.t VALUES (1, ROW('2024-02-03 12:00+00', '2024-02-03', '1 day 2 hours', pi())),"
+            " (2, ROW('2024-02-03 12:00+00', '2024-02-03', '1 day', 1))"
+        )
+        other.execute("DELETE FROM public.t WHERE id = 2")
+        assert other.execute("SHOW timezone").fetchone() == ("Asia/Kathmandu",)
+        other.commit()
+    followed.ingest()
+    expected = connection.execute("SELECT id, s::text FROM public.t").fetchall()
+    assert list(followed.rows) == expected
+
+
+@pytest.mark.parametrize(
     "ddl",
     [
         "ALTER TABLE public.t DROP COLUMN name",
@@ -261,7 +382,7 @@ def test_types_of_the_user_can_still_be_changed(connection: Connection) -> None:
 )
 def test_a_used_column_that_goes_never_makes_a_write_fail(connection: Connection, ddl: str) -> None:
     keyed(connection)
-    followed = Followed(connection, "t", style=Style(guarded=False))
+    followed = Followed(connection, "t", style=replace(OWN, guarded=False))
     connection.execute(ddl)
     connection.execute("INSERT INTO public.t (id) VALUES (100)")
     connection.execute("UPDATE public.t SET id = id + 1000")
@@ -320,16 +441,31 @@ def test_arming_again_and_disarming(connection: Connection, style: Style) -> Non
     followed.capture.disarm(followed.table)
 
 
+def test_two_that_attached_one_table_do_not_know_of_each_other(connection: Connection, style: Style) -> None:
+    keyed(connection)
+    mine = Followed(connection, "t", style=style)
+    theirs = Followed(connection, "t", style=replace(style, owner="f" * 32))
+    connection.execute("INSERT INTO public.t VALUES (100, 'x', 1)")
+    connection.execute("UPDATE public.t SET price = 7 WHERE id = 1")
+    mine.ingest()
+    assert theirs.buffered() == 3, "what one has read the other has not"
+    mine.capture.disarm(mine.table)
+    assert (armed_oids(connection, mine.style), armed_oids(connection, theirs.style)) == ([], [theirs.table.oid])
+    connection.execute("DELETE FROM public.t WHERE id = 2")
+    theirs.ingest()
+    assert theirs.rows == theirs.source()
+
+
 def test_what_is_missing_is_told(connection: Connection) -> None:
     keyed(connection)
     followed = Followed(connection, "t")
     connection.execute("INSERT INTO public.t VALUES (100, 'x', 1)")
     (health,) = followed.capture.health([followed.table])
     assert (health.state, health.rows) == (State.OK, 1)
-    connection.execute("ALTER TABLE public.t DISABLE TRIGGER trickle_update")
+    connection.execute("ALTER TABLE public.t DISABLE TRIGGER trickle_update_0a")
     (health,) = followed.capture.health([followed.table])
     assert health.state is State.CRITICAL
-    assert "trickle_update" in health.message
+    assert "trickle_update_0a" in health.message
     followed.capture.arm(followed.table)
     assert followed.capture.trouble(followed.table) is None
 
@@ -344,11 +480,33 @@ def lost(followed: Followed) -> str:
 def test_a_buffer_that_lost_its_rows_is_noticed(connection: Connection) -> None:
     keyed(connection)
     followed = Followed(connection, "t")
-    buffer = sql.Identifier("trickle_capture", f"changes_{followed.table.oid}")
+    buffer = buffer_name(followed.style, followed.table.oid)
     connection.execute(sql.SQL("TRUNCATE {}").format(buffer))
     assert "lost its rows" in lost(followed)
     connection.execute(sql.SQL("DROP TABLE {}").format(buffer))
     assert "is gone" in lost(followed)
+
+
+def test_a_buffer_that_was_made_anew_is_noticed(connection: Connection, style: Style) -> None:
+    keyed(connection)
+    followed = Followed(connection, "t", style=style)
+    connection.execute("INSERT INTO public.t VALUES (100, 'captured, and lost', 1)")
+    followed.capture.disarm(followed.table)
+    followed.capture.arm(followed.table)
+    assert "made it anew" in lost(followed)
+
+
+@pytest.mark.parametrize("bound", [Bound(rows=9), Bound(bytes=10_000)])
+def test_more_than_fits_is_left_to_a_load(connection: Connection, style: Style, bound: Bound) -> None:
+    keyed(connection)
+    followed = Followed(connection, "t", style=style)
+    followed.capture = TriggerCapture(connection, style, bound)
+    connection.execute("INSERT INTO public.t SELECT g, 'small', NULL FROM generate_series(101, 109) g")
+    followed.ingest()
+    assert followed.rows == followed.source()
+    random_text = "SELECT string_agg(md5(g::text || i), '') FROM generate_series(1, 40) i"
+    connection.execute(f"INSERT INTO public.t SELECT g, ({random_text}), 1 FROM generate_series(201, 210) g")
+    assert "too much changed" in lost(followed)
 
 
 def test_a_database_that_went_back_in_time_is_noticed(connection: Connection) -> None:
@@ -377,6 +535,9 @@ def test_large_buffers_are_emptied_and_later_rows_stay(
     followed.ingest()
     assert followed.rows == followed.source()
     assert followed.buffered() == 0
+    connection.execute("DELETE FROM public.t WHERE id = 100")
+    followed.ingest()
+    assert followed.rows == followed.source()
 
 
 def test_listeners_are_told(connection: Connection, dsn: str) -> None:

@@ -76,6 +76,25 @@ def test_rows_that_go_with_their_partition_are_noticed(
     assert dict(lake.peek())["events"].schema_changed == "its part 'events_1' was detached or dropped"
 
 
+@pytest.mark.parametrize(
+    "branch, bounds, leaf",
+    [("events_1", "FROM (0) TO (10)", "events_1"), ("events_2", "FROM (10) TO (20)", "events_2_rest")],
+)
+def test_what_is_written_to_a_partition_while_it_is_detached_is_noticed(
+    lake: SmallLake, user: psycopg.Connection, events: str, branch: str, bounds: str, leaf: str
+) -> None:
+    lake.attach(events)
+    with user.transaction():
+        user.execute(f"ALTER TABLE events DETACH PARTITION {branch}")
+        user.execute(f"UPDATE {leaf} SET v = 'unseen'")
+        user.execute(f"ALTER TABLE events ATTACH PARTITION {branch} FOR VALUES {bounds}")
+    assert dict(lake.peek())["events"].schema_changed == f"its part '{leaf}' was detached, and attached again"
+    lake.attach(events)
+    user.execute("UPDATE events SET v = 'seen'")
+    lake.ingest()
+    lake.check()
+
+
 def test_all_partitions_may_be_truncated(lake: SmallLake, user: psycopg.Connection, events: str) -> None:
     lake.attach(events)
     user.execute("TRUNCATE events")

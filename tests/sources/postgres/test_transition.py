@@ -10,6 +10,7 @@ from datetime import timedelta
 import psycopg
 import pytest
 
+from tests.sources.postgres.given import OWN
 from tests.sources.postgres.small_lake import SmallLake, apply, contents
 from trickle.errors import HistoryLost, InternalError
 from trickle.postgres.connect import connected
@@ -17,7 +18,6 @@ from trickle.postgres.tables import SourceTable
 from trickle.sources.postgres import transition
 from trickle.sources.postgres.buffers import TriggerCapture
 from trickle.sources.postgres.transition import Facts, Phase, Step, decide
-from trickle.sources.postgres.triggers import Style
 
 
 class Database(SmallLake):
@@ -25,7 +25,7 @@ class Database(SmallLake):
 
     @property
     def triggers(self) -> TriggerCapture:
-        return TriggerCapture(self.connection, Style())
+        return TriggerCapture(self.connection, OWN)
 
     def attach_by_triggers(self, table: SourceTable) -> None:
         self.triggers.arm(table)

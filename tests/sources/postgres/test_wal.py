@@ -5,9 +5,12 @@ from __future__ import annotations
 import psycopg
 import pytest
 
+from tests.postgres import Postgres
 from tests.sources.postgres.small_lake import SmallLake
 from trickle.errors import HistoryLost, SourceRefused
+from trickle.postgres.connect import connected
 from trickle.sources.postgres.capture import State
+from trickle.sources.postgres.wal import WalCapture
 
 
 def test_inserts_updates_and_deletes_arrive_once(lake: SmallLake, user: psycopg.Connection) -> None:
@@ -499,3 +502,56 @@ def test_a_value_that_the_lake_cannot_hold_is_named(lake: SmallLake, user: psyco
     user.execute("INSERT INTO t VALUES (1, 'infinity')")
     with pytest.raises(InvalidData, match="column 'd' of"):
         lake.ingest()
+
+
+@pytest.mark.parametrize("identity", ["DEFAULT", "FULL"])
+@pytest.mark.parametrize("most", [{"most_rows": 20}, {"most_bytes": 2000}])
+def test_one_transaction_of_more_than_fits_is_left_to_a_load(
+    lake: SmallLake, user: psycopg.Connection, identity: str, most: dict[str, int]
+) -> None:
+    user.execute("CREATE TABLE huge (id int PRIMARY KEY, v text); CREATE TABLE small (id int PRIMARY KEY)")
+    user.execute(f"ALTER TABLE huge REPLICA IDENTITY {identity}")
+    user.execute("INSERT INTO huge SELECT g, 'x' FROM generate_series(1, 10) g")
+    lake.attach("huge")
+    lake.attach("small")
+    user.execute("INSERT INTO huge SELECT g, 'y' FROM generate_series(11, 200) g; INSERT INTO small VALUES (1)")
+    user.execute("BEGIN; UPDATE huge SET v = repeat('z', 50); INSERT INTO small VALUES (2); COMMIT")
+    capture = WalCapture(lake.connection, lake.name, **most)
+    found = capture.changes(list(lake.tables.values()), lake.positions, capture.position())
+    told = {table.name: changes for table, changes in found}
+    assert "too much changed" in str(told["huge"].schema_changed)
+    assert told["huge"].rows.num_rows == 0
+    assert told["small"].rows.num_rows == 2
+
+
+def test_another_key_within_a_range_is_noticed(lake: SmallLake, user: psycopg.Connection) -> None:
+    user.execute("CREATE TABLE two (id int PRIMARY KEY, code text NOT NULL UNIQUE, v text)")
+    user.execute("INSERT INTO two VALUES (1, 'a', 'x'), (2, 'b', 'x')")
+    lake.attach("two")
+    user.execute("UPDATE two SET v = 'y' WHERE id = 1")
+    user.execute("ALTER TABLE two REPLICA IDENTITY USING INDEX two_code_key")
+    user.execute("DELETE FROM two WHERE id = 2")
+    assert dict(lake.peek())["two"].schema_changed == "its replica identity is another key than before"
+
+
+@pytest.mark.parametrize("identity", ["DEFAULT", "FULL"])
+def test_databases_of_another_encoding(logical_postgres: Postgres, identity: str) -> None:
+    """Their texts and names come in the encoding of the session, which is UTF-8 whatever the server's is."""
+    name = f"latin_{identity.lower()}"
+    logical_postgres.execute(f"CREATE DATABASE {name} TEMPLATE template0 ENCODING 'LATIN1' LOCALE 'C'")
+    url = logical_postgres.url(name)
+    try:
+        with connected(url) as trickle, psycopg.connect(url, autocommit=True, client_encoding="utf8") as writer:
+            writer.execute('CREATE TABLE "Größe" ("schlüssel" text PRIMARY KEY, wert text)')
+            writer.execute(f'ALTER TABLE "Größe" REPLICA IDENTITY {identity}')
+            writer.execute("""INSERT INTO "Größe" VALUES ('ä', 'é'), ('ö', 'ç')""")
+            lake = SmallLake(trickle, url, name)
+            table = lake.attach("Größe")
+            writer.execute("""UPDATE "Größe" SET wert = 'ÿ' WHERE "schlüssel" = 'ä'""")
+            writer.execute("""DELETE FROM "Größe" WHERE "schlüssel" = 'ö'; INSERT INTO "Größe" VALUES ('ü', 'ñ')""")
+            lake.ingest()
+            assert lake.rows[table.oid] == {("ä", "ÿ"): 1, ("ü", "ñ"): 1}
+            lake.check()
+            lake.capture.disarm(table)
+    finally:
+        logical_postgres.execute(f"DROP DATABASE {name} WITH (FORCE)")

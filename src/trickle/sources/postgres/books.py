@@ -96,6 +96,11 @@ class KeyedBook:
         self._gone: dict[Row, int] = {}
         self._is_emptied = is_emptied
         self._key_of = picking(self._places)
+        self._columns = frozenset(key)
+
+    def is_by(self, key: Sequence[str]) -> bool:
+        """Whether rows are known by these columns, in whatever order a part has them."""
+        return key == self._key or self._columns == set(key)
 
     def insert(self, new: Row) -> None:
         self._put((new, None))

@@ -16,9 +16,9 @@ from trickle.postgres.connect import Connection
 from trickle.postgres.rows import copy_texts, read_columns, schema
 from trickle.postgres.tables import Relkind, SourceTable
 from trickle.sources.postgres import triggers
-from trickle.sources.postgres.capture import Changes, Health, State, position_of
+from trickle.sources.postgres.capture import Bound, Changes, Health, State, position_of
 from trickle.sources.postgres.netting import net_texts
-from trickle.sources.postgres.triggers import Style
+from trickle.sources.postgres.triggers import Family, Style
 
 LOCK_TIMEOUT_MS = 5_000
 """How long making triggers may wait for a table: others queue behind it meanwhile."""
@@ -33,9 +33,10 @@ class TriggerCapture:
 
     mode = "trigger"
 
-    def __init__(self, connection: Connection, style: Style) -> None:
+    def __init__(self, connection: Connection, style: Style, bound: Bound | None = None) -> None:
         self._connection = connection
         self._style = style
+        self._bound = bound or Bound()
         self._read: tuple[SourceTable, ...] = ()
 
     def arm(self, table: SourceTable) -> None:
@@ -47,9 +48,9 @@ class TriggerCapture:
             self._execute(triggers.make_schema(self._style))
             self._remove(table.oid)
             self._execute(triggers.make_buffer(self._style, table))
-            self._execute(triggers.make_function(self._style, table))
-            for _, name in self._tables_of(table):
-                for statement in triggers.make_triggers(self._style, table, name):
+            self._execute(triggers.make_function(self._style, table, self._family(table)))
+            for oid, name in self._tables_of(table):
+                for statement in triggers.make_triggers(self._style, table, oid, name):
                     self._execute(statement)
 
     def disarm(self, table: SourceTable) -> None:
@@ -120,7 +121,6 @@ class TriggerCapture:
         buffer = _text(triggers.buffer_name(self._style, table.oid))
         if self._one(sql.SQL("SELECT to_regclass({})").format(buffer)) is None:
             return "it has no buffer"
-        wanted = set(triggers.trigger_names(self._style))
         rows = self._connection.execute(
             sql.SQL(
                 "SELECT t.tgrelid::bigint, t.tgname FROM pg_trigger t"
@@ -128,6 +128,7 @@ class TriggerCapture:
             ).format(_text(triggers.function_name(self._style, table.oid)))
         ).fetchall()
         for oid, name in self._tables_of(table):
+            wanted = set(triggers.trigger_names(self._style, table, oid))
             if missing := sorted(wanted - {trigger for owner, trigger in rows if owner == oid}):
                 return f"trigger {missing[0]} on {name.as_string(None)} is missing or disabled"
         return None
@@ -137,21 +138,27 @@ class TriggerCapture:
         self._execute(triggers.drop_buffer(self._style, oid))
 
     def _tables_of(self, table: SourceTable) -> list[tuple[int, sql.Identifier]]:
-        """The tables that triggers are put on: the source, and all that inherit from it, partitions included.
-
-        Triggers for rows of a partitioned table are handed down by PostgreSQL itself, also to partitions to come.
-        """
-        handed_down = self._style.row_level and table.kind is Relkind.PARTITIONED
+        """The tables that triggers are put on: the source, and all that inherit from it, partitions included."""
         rows = self._connection.execute(
             sql.SQL(
                 "WITH RECURSIVE part AS (SELECT {}::oid AS oid"
-                " UNION SELECT i.inhrelid FROM part p JOIN pg_inherits i ON i.inhparent = p.oid WHERE NOT {})"
+                " UNION SELECT i.inhrelid FROM part p JOIN pg_inherits i ON i.inhparent = p.oid)"
                 " SELECT c.oid::bigint, n.nspname, c.relname"
                 " FROM part p JOIN pg_class c ON c.oid = p.oid JOIN pg_namespace n ON n.oid = c.relnamespace"
                 " ORDER BY c.oid"
-            ).format(table.oid, handed_down)
+            ).format(table.oid)
         ).fetchall()
         return [(oid, sql.Identifier(namespace, name)) for oid, namespace, name in rows]
+
+    def _family(self, table: SourceTable) -> Family:
+        tables = [oid for oid, _ in self._tables_of(table)]
+        # Of partitions, only those that are partitioned themselves can have any.
+        leaves = {part.oid for part in table.parts} if table.kind is Relkind.PARTITIONED else set()
+        parents = [oid for oid in tables if oid not in leaves]
+        links = self._one(
+            sql.SQL("SELECT count(*) FROM pg_inherits i WHERE i.inhparent = ANY ({}::oid[])").format(parents)
+        )
+        return Family(tables, parents, links)
 
     def _summary(self, table: SourceTable, start: str, end: str) -> tuple[int, int | None] | str:
         """The number of rows and the last TRUNCATE between two positions; in words, why that cannot be told."""
@@ -159,14 +166,18 @@ class TriggerCapture:
         if not self._one(order.format(sql.Literal(start), sql.Literal(end))):
             return "the database is older than the replica: it was restored"
         try:
-            found = self._connection.execute(triggers.summarise(self._style, table.oid, start, end)).fetchone()
+            found = self._connection.execute(triggers.summarise(self._style, table, start, end)).fetchone()
         except psycopg.errors.UndefinedTable:
             return "its buffer is gone"
         assert found is not None
-        rows, truncated, reshaped, marks = found
+        rows, size, truncated, partly, reshaped, marks = found
         if marks != 1:
-            return "its buffer lost its rows: the server crashed, or somebody emptied it"
-        return "its columns were changed, and rows written meanwhile" if reshaped else (rows, truncated)
+            return "its buffer lost its rows: the server crashed, or somebody emptied it or made it anew"
+        if reshaped:
+            return "its columns or its parts were changed, and rows written meanwhile"
+        if partly:
+            return "it has several parts, and some or all of them were truncated"
+        return self._bound.exceeded(rows, size) or (rows, truncated)
 
     def _rows(self, table: SourceTable, start: str, end: str, since: int | None) -> pa.Table:
         names = [column.name for column in table.columns]
@@ -189,12 +200,19 @@ class TriggerCapture:
             with self._connection.transaction():
                 self._execute(sql.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE NOWAIT").format(buffer))
                 later = sql.SQL("SELECT EXISTS (SELECT FROM {} WHERE NOT pg_visible_in_snapshot(xid, {}::pg_snapshot))")
-                if self._one(later.format(buffer, sql.Literal(end))):
+                made = self._made(buffer)
+                if made is None or self._one(later.format(buffer, sql.Literal(end))):
                     return False
-                self._execute(sql.SQL("TRUNCATE {0}; INSERT INTO {0} (op) VALUES ({1})").format(buffer, triggers.MARK))
+                self._execute(triggers.empty(self._style, table.oid, made))
         except psycopg.errors.LockNotAvailable:
             return False
         return True
+
+    def _made(self, buffer: sql.Composed) -> str | None:
+        """The transaction that made a buffer; None when it lost its first row."""
+        query = sql.SQL("SELECT xid::text FROM {} WHERE op = {}").format(buffer, triggers.MARK)
+        found = self._connection.execute(query).fetchone()
+        return None if found is None else str(found[0])
 
     def _execute(self, statement: sql.Composed) -> None:
         self._connection.execute(statement)
@@ -215,11 +233,12 @@ def _text(name: sql.Composed) -> sql.Literal:
 
 
 def armed_oids(connection: Connection, style: Style) -> Iterable[int]:
-    """The sources that have a buffer."""
+    """The sources that have a buffer of this owner."""
     rows = connection.execute(
         sql.SQL(
-            "SELECT substr(c.relname, 9)::bigint FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
-            " WHERE n.nspname = {} AND c.relname ~ '^changes_[0-9]+$'"
-        ).format(style.schema)
+            "SELECT split_part(c.relname, '_', 2)::bigint"
+            " FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
+            " WHERE n.nspname = {} AND c.relname ~ '^changes_[0-9]+_' AND split_part(c.relname, '_', 3) = {}"
+        ).format(style.schema, style.owner)
     )
     return [oid for (oid,) in rows]

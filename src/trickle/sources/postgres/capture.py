@@ -43,6 +43,26 @@ class Changes:
     """
 
 
+@dataclass(frozen=True)
+class Bound:
+    """How much of one table is taken in on the driver at a time. What is more than that does not fit into its memory,
+    at no later try either; Spark loads such a table anew.
+    """
+
+    rows: int = 5_000_000
+    bytes: int = 1024**3
+
+    def exceeded(self, rows: int, size: int) -> str | None:
+        """In words, that so much is too much.
+
+        >>> Bound().exceeded(6_000_000, 1000), Bound().exceeded(5_000_000, 1000)
+        ('too much changed to be taken in row by row: 6,000,000 changes or more, of 0 MB', None)
+        """
+        if rows <= self.rows and size <= self.bytes:
+            return None
+        return f"too much changed to be taken in row by row: {rows:,} changes or more, of {size // 1024**2:,} MB"
+
+
 class State(StrEnum):
     """How a part of a capture is doing."""
 

@@ -1,7 +1,8 @@
 """Partitions that came or went since a table was described.
 
 A partition that is created has no rows but those that come later, and these are captured. One that is attached brings
-rows along, and one that is detached or dropped takes rows away, and no change row tells of them.
+rows along, and one that is detached or dropped takes rows away, and no change row tells of them. One that is detached
+and attached again may have been written to meanwhile, when it was of no interest to anybody.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ def parts_lost(connection: Connection, before: SourceTable, now: SourceTable) ->
     gone = [known[oid].name for oid in known if oid not in found]
     if gone:
         return f"its part {gone[0]!r} was detached or dropped"
+    again = [part.name for oid, part in known.items() if found[oid].since != part.since]
+    if again:
+        return f"its part {again[0]!r} was detached, and attached again"
     new = [oid for oid in found if oid not in known]
     if not new:
         return None

@@ -5,7 +5,7 @@ or has changed its shape a Relation (and a Type for each type that is not built 
 Transactions come one after the other in the order of their commits. So a reader needs no state but the relations
 that it has been told of.
 
-Values stay bytes, as the server spells them in its own encoding: what they mean is for the reader, who knows the
+Values stay bytes, in the encoding of the session that reads them: what they mean is for the reader, who knows the
 columns. ``UNCHANGED`` stands for a value that was stored out of line and that an UPDATE did not touch; the server
 does not send those, and a reader must take them from the old row.
 

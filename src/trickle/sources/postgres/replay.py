@@ -6,19 +6,20 @@ beyond ``upto``, or belongs to the range (``positions.py``). What a transaction 
 
 Rows come with the relation that holds them, a leaf partition for instance, and the stream names its columns as they
 were at that moment. A relation that lacks a used column, or has it with another type, ends the account of its table:
-``schema_changed`` says what was seen, and nothing is guessed.
+``schema_changed`` says what was seen, and nothing is guessed. So does one huge transaction: it cannot be divided.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from trickle.errors import InternalError
 from trickle.postgres.tables import SourceColumn, SourceTable
 from trickle.postgres.types import mapped
 from trickle.sources.postgres.books import Doubtful, KeyedBook, WholeBook, filled, picking, texts, values
-from trickle.sources.postgres.capture import Changes
+from trickle.sources.postgres.capture import Bound, Changes
 from trickle.sources.postgres.pgoutput import (
     UNCHANGED,
     Begin,
@@ -43,16 +44,24 @@ _ROW_MESSAGES = b"IUD"
 class TableLog:
     """What happens to one table in the range that is asked for."""
 
-    def __init__(self, table: SourceTable, after: WalPosition) -> None:
+    def __init__(self, table: SourceTable, after: WalPosition, bound: Bound | None = None) -> None:
         self.table = table
         self.after = after
+        self._bound = bound or Bound()
+        self._rows = self._bytes = 0
         self._truncated = False
         self._doubt: str | None = None
         self._book: WholeBook | KeyedBook | None = None
 
-    def take(self, shape: Shape, message: Insert | Update | Delete) -> None:
-        """A row came, changed or went."""
+    def take(self, shape: Shape, message: Insert | Update | Delete, size: int) -> None:
+        """A row came, changed or went, by a message of so many bytes."""
         if self._doubt is not None:
+            return
+        self._rows += 1
+        self._bytes += size
+        too_much = self._bound.exceeded(self._rows, self._bytes)
+        if too_much is not None:
+            self.doubt(too_much)
             return
         try:
             if isinstance(message, Insert):
@@ -88,6 +97,7 @@ class TableLog:
             self.doubt(f"of its parts, {names} was truncated and others were not")
         else:
             self._truncated, self._book = True, None
+            self._rows = self._bytes = 0
 
     def doubt(self, why: str) -> None:
         """From here on nothing is certain; the first reason stays."""
@@ -116,9 +126,11 @@ class TableLog:
 
     def _keyed(self, shape: Shape) -> KeyedBook:
         """The book by key. What was written down in whole rows so far is told to it first."""
+        key = shape.key
         if isinstance(self._book, KeyedBook):
+            if not self._book.is_by(key):
+                raise Doubtful("its replica identity is another key than before")
             return self._book
-        key = shape.key()
         book = KeyedBook(self.table, key, is_emptied=self._truncated)
         if self._book is not None:
             self._book.replay(book)
@@ -135,6 +147,7 @@ class Shape:
     pick: Callable[[Row], Row]
     """The used columns of a row; raises Doubtful when they are not what they were."""
 
+    @cached_property
     def key(self) -> tuple[str, ...]:
         """The columns that identify an old row, in the whole table and not in one part of it alone."""
         table = self.log.table
@@ -188,7 +201,7 @@ class _Reader:
         """One message."""
         if data[0] in _ROW_MESSAGES:
             if not self._skips:
-                self._row(decode(data))
+                self._row(decode(data), len(data))
             return
         match decode(data):
             case Begin() as begin:
@@ -205,14 +218,14 @@ class _Reader:
                 # Commits end what a Begin has judged; origins and names of types change nothing.
                 pass
 
-    def _row(self, message: Message) -> None:
+    def _row(self, message: Message, size: int) -> None:
         assert isinstance(message, Insert | Update | Delete)
         try:
             shape = self._shapes[message.relation]
         except KeyError:
             raise InternalError("the server sent a row of a relation that it had not described") from None
         if shape is not None and not (self._asks and self._is_held(shape.log)):
-            shape.log.take(shape, message)
+            shape.log.take(shape, message, size)
 
     def _truncate(self, message: Truncate) -> None:
         touched = {log.table.oid: log for oid in message.relations if (log := self._owners.get(oid)) is not None}

@@ -19,7 +19,7 @@ from trickle.postgres.connect import Connection
 from trickle.postgres.tables import SourceTable, describe_oids
 from trickle.sources.postgres import slots
 from trickle.sources.postgres.books import texts, values
-from trickle.sources.postgres.capture import Changes, Health, State
+from trickle.sources.postgres.capture import Bound, Changes, Health, State
 from trickle.sources.postgres.eligible import Obstacle, obstacle
 from trickle.sources.postgres.partitions import parts_lost
 from trickle.sources.postgres.positions import MODE, Snapshot, WalPosition, show_lsn
@@ -54,6 +54,8 @@ class WalCapture:
         critical_mb: int = 1024,
         piece_changes: int = PIECE_CHANGES,
         piece_bytes: int = PIECE_BYTES,
+        most_rows: int = Bound.rows,
+        most_bytes: int = Bound.bytes,
     ) -> None:
         self._connection = connection
         self._name = name
@@ -61,6 +63,7 @@ class WalCapture:
         self._critical = critical_mb * MEGABYTE
         self._piece_changes = piece_changes
         self._piece_bytes = piece_bytes
+        self._bound = Bound(most_rows, most_bytes)
 
     def obstacle(self, table: SourceTable) -> Obstacle | None:
         """Why a table cannot be captured this way; None when it can."""
@@ -151,7 +154,7 @@ class WalCapture:
             if why is not None:
                 yield table, Changes(values(table, texts(table, [], [])), schema_changed=why)
                 continue
-            log = TableLog(table, begins[table.oid])
+            log = TableLog(table, begins[table.oid], self._bound)
             logs |= {part.oid: log for part in found.parts}
         if not logs:
             return
