@@ -222,7 +222,7 @@ def _share_lock(connection: Connection[Any], family: Sequence[Record], lock: int
     """Let stream tables that are there already take a lock that they share with a new one."""
     for record in family:
         name = f"{record.schema}.{record.name}"
-        for function in (before(record.number, name, lock), truncated(record.number, lock)):
+        for function in (before(record.number, name, lock), truncated(record.number, name, lock)):
             connection.execute(function.sql)
     registry.share_lock(connection, [record.number for record in family], lock)
 
