@@ -105,6 +105,8 @@ class Hosted:
     """A stream table that lives in an attached database, not in the lake; of nobody when ``relation_id`` is None."""
 
     id: int
+    uid: str
+    """What the database knows it by."""
     relation_id: int | None
     database_id: int
     schema: str

@@ -29,7 +29,7 @@ from trickle.catalog.records import Action, Initiator, Kind, Outcome, RefreshMod
 from trickle.errors import ConcurrentModification, DependentsExist, InvalidName, TrickleError
 from trickle.history.failures import close_abandoned
 from trickle.immediate.postgres import registry
-from trickle.immediate.postgres.install import Installed, drop, install
+from trickle.immediate.postgres.install import Installed, drop, install, refuse_taken
 from trickle.immediate.postgres.sources import Home, orders_by_bytes, postgres_types
 from trickle.immediate.postgres.steps import Step, reached
 from trickle.immediate.postgres.translating import to_postgres
@@ -212,7 +212,7 @@ def redefine(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Wa
                 drop(connection, home.table, schema=home.schema)
                 with warehouse.catalog.write() as tx:
                     settings, now = warehouse.settings(tx), warehouse.clock.now()
-                    made = install(connection, home.table, text, schema=home.schema, settings=settings)
+                    made = install(connection, home.table, text, schema=home.schema, owner=home.uid, settings=settings)
                     _define(tx, stream.relation.id, wanted, now)
                     hosted.redefine(tx, home.id, columns=wanted.analysed.schema.jsonValue(), text=text)
                 reached(Step.REDEFINED)
@@ -275,17 +275,18 @@ def _tidy(warehouse: Warehouse, database: Database, connection: Connection) -> N
         with warehouse.catalog.write() as tx:
             if one.relation_id is not None:
                 hosted.unlink(tx, one.relation_id)
-        if registry.find(connection, one.schema, one.table) is not None:
-            drop(connection, one.table, schema=one.schema)
+        record = registry.owned(connection, one.uid)
+        if record is not None:
+            drop(connection, record.name, schema=record.schema)
         with warehouse.catalog.write() as tx:
             hosted.remove(tx, one.id)
         reached(Step.REMOVED)
     for one in known:
-        record = None if one in left else registry.find(connection, one.schema, one.table)
+        record = None if one in left else registry.owned(connection, one.uid)
         if record is not None and record.query != one.text:
             with connection.transaction():
-                drop(connection, one.table, schema=one.schema)
-                install(connection, one.table, one.text, schema=one.schema, settings=settings)
+                drop(connection, record.name, schema=record.schema)
+                install(connection, one.table, one.text, schema=one.schema, owner=one.uid, settings=settings)
 
 
 @contextmanager
@@ -294,6 +295,8 @@ def _installed(warehouse: Warehouse, connection: Connection, wanted: Wanted) -> 
     schema, table = wanted.place
     if len(schema.encode()) > _LONGEST or len(table.encode()) > _LONGEST:
         raise InvalidName(f"{wanted.name} is too long a name for PostgreSQL", hint=f"use at most {_LONGEST} bytes")
+    # Whoever has the name has it: a note would be about somebody else's table.
+    refuse_taken(connection, schema, table)
     text = _translated(connection, wanted)
     with warehouse.catalog.write() as tx:
         made = hosted.add(
@@ -306,18 +309,16 @@ def _installed(warehouse: Warehouse, connection: Connection, wanted: Wanted) -> 
             now=warehouse.clock.now(),
         )
         settings = warehouse.settings(tx)
-    is_there = False
     try:
         reached(Step.NOTED)
         connection.execute(f"CREATE SCHEMA IF NOT EXISTS {identifier(schema)}")
-        found = install(connection, table, text, schema=schema, settings=settings)
-        is_there = True
+        found = install(connection, table, text, schema=schema, owner=made.uid, settings=settings)
         reached(Step.INSTALLED)
         yield made
     except BaseException:
         # Should this fail too, the note stays, and somebody else does it.
         with suppress(TrickleError, psycopg.Error):
-            if is_there:
+            if registry.owned(connection, made.uid) is not None:
                 drop(connection, table, schema=schema)
             with warehouse.catalog.write() as tx:
                 hosted.remove(tx, made.id)

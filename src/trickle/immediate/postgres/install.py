@@ -48,18 +48,19 @@ def install(
     query: str,
     *,
     schema: str = "public",
+    owner: str | None = None,
     settings: Settings | None = None,
     create_indexes: bool = False,
 ) -> Installed:
     """Make a stream table of a query in PostgreSQL's own SQL; it follows its sources from now on.
 
-    Names are taken as they are. Sources are locked against writers until the end of the transaction. With
-    ``create_indexes``, indexes that changes would use and sources lack are made.
+    Names are taken as they are; ``owner`` is what somebody's catalog knows it by. Sources are locked against writers
+    until the end of the transaction. With ``create_indexes``, indexes that changes would use and sources lack are made.
     """
     limits = _limits(settings or Settings())
     with connection.transaction():
         registry.set_up(connection)
-        number = registry.begin(connection, query)
+        number = registry.begin(connection, query, owner)
         view = _check_query(connection, number, query, schema, name)
         with _steady(connection):
             compiled = compile_query(connection, view, number, (schema, name), limits)
@@ -174,11 +175,16 @@ def _set_local(connection: Connection[Any], settings: Mapping[str, str]) -> None
     )
 
 
-def _check_query(connection: Connection[Any], number: int, query: str, schema: str, name: str) -> int:
-    """Let PostgreSQL read the query, as a view; the view's number."""
+def refuse_taken(connection: Connection[Any], schema: str, name: str) -> None:
+    """DuplicateName where the database has a relation of this name."""
     row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [identifier(schema, name)]).fetchone()
     if row and row[0]:
-        raise DuplicateName(f"{schema}.{name} is there already")
+        raise DuplicateName(f"{schema}.{name} is there already", hint="choose another name, or drop it first")
+
+
+def _check_query(connection: Connection[Any], number: int, query: str, schema: str, name: str) -> int:
+    """Let PostgreSQL read the query, as a view; the view's number."""
+    refuse_taken(connection, schema, name)
     view = ours(f"query_{number}")
     text = query.strip().rstrip(";")
     try:
