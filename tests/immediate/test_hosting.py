@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from tests.immediate.conftest import Session
-from tests.immediate.test_definition import BIG, rows
+from tests.immediate.test_definition import BIG, rows, stored
 from trickle.api import Trickle
 from trickle.catalog import databases, hosted
-from trickle.errors import DuplicateName
+from trickle.errors import DependentsExist, DuplicateName, UserError
 from trickle.immediate.postgres import installed
 from trickle.immediate.postgres.steps import Step, observe
 
@@ -50,3 +50,36 @@ def test_what_was_called_otherwise_in_postgresql_is_removed_all_the_same(t: Tric
     t.drop_stream_table("big")
     assert installed(shop) == []
     assert shop.execute("SELECT to_regclass('public.large')").fetchone() == (None,)
+
+
+def test_what_is_published_does_not_move(t: Trickle, shop: Session, dsn: str) -> None:
+    t.create_stream_table("big", BIG, refresh_mode="DIFFERENTIAL")
+    t.publish("big", dsn, table="published")
+    with pytest.raises(DependentsExist, match="it is published"):
+        t.alter_stream_table("big", refresh_mode="IMMEDIATE")
+    shop.execute("UPDATE orders SET amount = amount + 1 WHERE id < 30")
+    t.ingest()
+    t.refresh_stream_table("big")
+    assert stored(shop, "published", "*") == rows(t, BIG)
+    t.unpublish("big", drop=True)
+    t.alter_stream_table("big", refresh_mode="IMMEDIATE")
+    with pytest.raises(UserError, match="lives in PostgreSQL") as caught:
+        t.publish("big", dsn, table="published")
+    assert "shop: public.big" in str(caught.value.detail)
+
+
+def test_what_is_published_while_it_moves_does_not_move(t: Trickle, shop: Session, dsn: str) -> None:
+    t.create_stream_table("big", BIG, refresh_mode="DIFFERENTIAL")
+
+    def publish(reached: Step) -> None:
+        if reached is Step.INSTALLED:
+            t.publish("big", dsn, table="published")
+
+    observe(publish)
+    try:
+        with pytest.raises(DependentsExist, match="it is published"):
+            t.alter_stream_table("big", refresh_mode="IMMEDIATE")
+    finally:
+        observe(None)
+    assert installed(shop) == []
+    assert stored(shop, "published", "*") == rows(t, "SELECT * FROM big") == rows(t, BIG)

@@ -23,7 +23,7 @@ from sqlalchemy.orm import Session
 
 from trickle.algebra.names import DEFAULT_SCHEMA, TableName
 from trickle.apply.unit import recover
-from trickle.catalog import databases, history, hosted, intents, relations, streams
+from trickle.catalog import databases, history, hosted, intents, publications, relations, streams
 from trickle.catalog.outside import Database, Hosted
 from trickle.catalog.records import Action, Initiator, Kind, Outcome, RefreshMode, Relation, Status, StreamTable
 from trickle.errors import ConcurrentModification, DependentsExist, InvalidName, TrickleError
@@ -35,7 +35,7 @@ from trickle.immediate.postgres.steps import Step, reached
 from trickle.immediate.postgres.translating import to_postgres
 from trickle.lake.create import create as create_table
 from trickle.lake.create import drop as drop_table
-from trickle.postgres.connect import Connection, connected
+from trickle.postgres.connect import Connection, connected, shown
 from trickle.postgres.names import identifier
 from trickle.refresh.definition import Analysed, tell
 from trickle.refresh.dependencies import dependencies_of
@@ -106,14 +106,17 @@ def make(warehouse: Warehouse, wanted: Wanted) -> None:
 
 def move_in(warehouse: Warehouse, stream: StreamTable, wanted: Wanted) -> None:
     """A stream table of the lake moves to PostgreSQL."""
+    with warehouse.catalog.read() as tx:
+        _refuse_published(tx, stream.relation)
     recover(warehouse, [stream.relation.id])
     close_abandoned(warehouse, [stream.relation.id])
     old = warehouse.location_of(stream.relation)
     with _working(warehouse, wanted.home.database) as connection, _installed(warehouse, connection, wanted) as made:
         now = warehouse.clock.now()
         with warehouse.catalog.write() as tx:
-            _refuse_readers(tx, stream.relation)
             stored = streams.lock(tx, stream.relation.id)
+            _refuse_readers(tx, stream.relation)
+            _refuse_published(tx, stream.relation)
             if intents.pending(tx, [stream.relation.id]):
                 raise ConcurrentModification(f"{stream.relation.name} is being refreshed", hint="try again in a moment")
             relations.update(tx, stream.relation.id, now=now, location=None, uid=uuid.uuid4().hex)
@@ -424,3 +427,13 @@ def _refuse_readers(tx: Session, relation: Relation) -> None:
                 f"cannot move {relation.name}: stream table {reader.name} reads it where it is",
                 hint=f"drop {reader.name} first",
             )
+
+
+def _refuse_published(tx: Session, relation: Relation) -> None:
+    """What is published is read from the lake, version by version."""
+    for one in publications.listing(tx, [relation.id])[:1]:
+        raise DependentsExist(
+            f"cannot move {relation.name} to PostgreSQL: it is published",
+            detail=f"it is kept as {one.schema}.{one.table} at {shown(one.dsn)}",
+            hint=f"CALL trickle.unpublish('{relation.name}') first",
+        )
