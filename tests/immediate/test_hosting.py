@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import socket
+import threading
+from collections.abc import Callable
+from typing import Self
+
 import pytest
 
 from tests.immediate.conftest import Session
 from tests.immediate.test_definition import BIG, rows, stored
 from trickle.api import Trickle
-from trickle.catalog import databases, hosted
-from trickle.errors import DependentsExist, DuplicateName, UserError
+from trickle.apply import steps as unit
+from trickle.catalog import Action, Initiator, databases, history, hosted, relations
+from trickle.errors import ConcurrentModification, DependentsExist, DuplicateName, TrickleError, UserError
+from trickle.history.failures import close_abandoned
 from trickle.immediate.postgres import installed
 from trickle.immediate.postgres.steps import Step, observe
+from trickle.sql.names import table_name
 
 
 def test_a_place_that_is_taken_is_not_even_noted(t: Trickle, shop: Session) -> None:
@@ -83,3 +91,106 @@ def test_what_is_published_while_it_moves_does_not_move(t: Trickle, shop: Sessio
         observe(None)
     assert installed(shop) == []
     assert stored(shop, "published", "*") == rows(t, "SELECT * FROM big") == rows(t, BIG)
+
+
+class Halted:
+    """A thread that is stopped at a step until it is told to go on; ``error`` is what it ended with."""
+
+    def __init__(self, step: Step | unit.Step, action: Callable[[], object]) -> None:
+        self._step, self._action = step, action
+        self._at, self._go = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.error: TrickleError | None = None
+
+    def __enter__(self) -> Self:
+        observe(self._reached)
+        unit.observe(self._reached)
+        self._thread.start()
+        assert self._at.wait(60)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._go.set()
+        self._thread.join()
+        observe(None)
+        unit.observe(None)
+
+    def _reached(self, step: Step | unit.Step, _place: int = 0) -> None:
+        if step is self._step and threading.current_thread() is self._thread:
+            self._at.set()
+            assert self._go.wait(60)
+
+    def _run(self) -> None:
+        try:
+            self._action()
+        except TrickleError as error:
+            self.error = error
+        self._at.set()
+
+
+def test_a_move_that_is_under_way_is_not_taken_for_dead(t: Trickle, shop: Session) -> None:
+    t.create_stream_table("big", BIG, refresh_mode="IMMEDIATE")
+    with Halted(Step.PLACED, lambda: t.alter_stream_table("big", refresh_mode="FULL")) as move:
+        for mode in ("AUTO", "IMMEDIATE"):
+            with pytest.raises(ConcurrentModification, match="another process moves"):
+                t.alter_stream_table("big", refresh_mode=mode)
+        assert rows(t, "SELECT * FROM big") == rows(t, BIG)
+    assert move.error is None
+    assert [row.refresh_mode for row in t.status()] == ["FULL"]
+    assert rows(t, "SELECT * FROM big") == rows(t, BIG)
+    assert installed(shop) == []
+
+
+@pytest.mark.parametrize("step", [Step.PLACED, unit.Step.STAGED])
+def test_a_move_whose_lock_was_lost_does_no_harm(t: Trickle, shop: Session, step: Step | unit.Step) -> None:
+    """The server ended its session: another process takes it for dead and takes it back."""
+    t.create_stream_table("big", BIG, refresh_mode="IMMEDIATE")
+    with Halted(step, lambda: t.alter_stream_table("big", refresh_mode="FULL")) as move:
+        shop.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND pid <> pg_backend_pid()"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+        )
+        assert t.alter_stream_table("big", schedule="5m").refresh_mode == "IMMEDIATE"
+    assert move.error is not None
+    (row,) = t.status()
+    assert (row.refresh_mode, row.location, row.schedule) == ("IMMEDIATE", "shop: public.big", "5m")
+    t.tick()
+    shop.execute("UPDATE orders SET amount = amount + 1 WHERE id < 30")
+    t.ingest()
+    assert rows(t, "SELECT * FROM big") == rows(t, BIG)
+    t.alter_stream_table("big", refresh_mode="FULL")
+    assert rows(t, "SELECT * FROM big") == rows(t, BIG)
+
+
+def test_an_intent_that_stands_is_not_left_over_nothing(t: Trickle, shop: Session) -> None:
+    """The fill is decided and not carried out when its process fails: it is carried out, and the move goes on."""
+    t.create_stream_table("big", BIG, refresh_mode="IMMEDIATE")
+
+    def fail(step: unit.Step, _place: int) -> None:
+        if step is unit.Step.INTENT_WRITTEN:
+            unit.observe(None)
+            raise ConcurrentModification("the catalog went away")
+
+    unit.observe(fail)
+    try:
+        t.alter_stream_table("big", refresh_mode="FULL")
+    finally:
+        unit.observe(None)
+    assert [row.refresh_mode for row in t.status()] == ["FULL"]
+    assert rows(t, "SELECT * FROM big") == rows(t, BIG)
+
+
+def test_a_refresh_that_died_in_the_lake_does_not_keep_anybody_out(t: Trickle, shop: Session) -> None:
+    t.create_stream_table("big", BIG, refresh_mode="IMMEDIATE")
+    with t.warehouse.catalog.write() as tx:
+        relation = relations.get(tx, table_name("big"))
+        history.start(
+            tx,
+            relation_id=relation.id,
+            name="big",
+            action=Action.FULL,
+            initiated_by=Initiator.INITIAL,
+            now=t.warehouse.clock.now(),
+            details={"pid": 2**22 + 1, "host": socket.gethostname(), "stage": "gone"},
+        )
+    assert close_abandoned(t.warehouse) == 1

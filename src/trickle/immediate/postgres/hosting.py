@@ -6,7 +6,9 @@ there. The way back is the same: the lake's table is filled while readers still 
 decides. What a process that died has left (notes of nobody, tables that were left) is removed by whoever comes next
 (``settle``). So readers see the old contents or the new ones, and nothing is in between.
 
-One process works on the stream tables of a database at a time: PostgreSQL keeps the lock.
+One process works on the stream tables of a database at a time, and one moves a stream table to the lake: PostgreSQL
+keeps the locks. Whatever a process has looked at before it decides is looked at again in the transaction of the catalog
+that decides, and each such transaction takes the next number of the stream table.
 """
 
 from __future__ import annotations
@@ -49,6 +51,7 @@ _logger = logging.getLogger(__name__)
 _LONGEST = 63
 """Bytes of a name in PostgreSQL."""
 _SPACE = int.from_bytes(b"trih") & 0x7FFFFFFF
+_MOVES = int.from_bytes(b"trim") & 0x7FFFFFFF
 _WAIT_MS = 60_000
 
 
@@ -117,7 +120,7 @@ def move_in(warehouse: Warehouse, stream: StreamTable, wanted: Wanted) -> None:
             stored = streams.lock(tx, stream.relation.id)
             _refuse_readers(tx, stream.relation)
             _refuse_published(tx, stream.relation)
-            if intents.pending(tx, [stream.relation.id]):
+            if stored.relation.uid != stream.relation.uid or intents.pending(tx, [stream.relation.id]):
                 raise ConcurrentModification(f"{stream.relation.name} is being refreshed", hint="try again in a moment")
             relations.update(tx, stream.relation.id, now=now, location=None, uid=uuid.uuid4().hex)
             streams.set_frontier(tx, stream.relation.id, {})
@@ -142,64 +145,109 @@ class Leaving:
 
 def move_out(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Leaving) -> None:
     """A stream table of PostgreSQL moves to the lake, and is refreshed from there on."""
-    query, analysed = wanted.query, wanted.analysed
     with warehouse.catalog.read() as tx:
         database = databases.by_id(tx, home.database_id)
         _refuse_readers(tx, stream.relation)
-    location = warehouse.place_for(stream.relation.name)
-    create_table(location, analysed.schema, comment=stream.relation.comment)
-    now = warehouse.clock.now()
+    with _moving(database, stream.relation, home):
+        _fill_in_lake(warehouse, stream, home, wanted, database)
+        reached(Step.FILLED)
+        with warehouse.catalog.write() as tx:
+            hosted.unlink(tx, stream.relation.id)
+        reached(Step.UNLINKED)
+    settle(warehouse, [database])
+
+
+def _fill_in_lake(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Leaving, database: Database) -> None:
+    relation, uid = stream.relation, uuid.uuid4().hex
+    location = warehouse.place_for(relation.name)
+    create_table(location, wanted.analysed.schema, comment=relation.comment)
     try:
         with warehouse.catalog.write() as tx:
-            relations.update(
-                tx, stream.relation.id, now=now, location=warehouse.relative(location), uid=uuid.uuid4().hex
-            )
-            streams.update(
-                tx,
-                stream.relation.id,
-                now=now,
-                query=query.text,
-                refresh_mode=wanted.mode,
-                schedule=wanted.schedule,
-                options=wanted.options,
-                canonical=analysed.canonical,
-                always_refresh=query.is_unsteady,
-                populated=False,
-                status=Status.INITIALIZING,
-                refresh_number=stream.refresh_number + 1,
-                state={},
-            )
-            relations.set_dependencies(tx, stream.relation.id, dependencies_of(query, analysed.reading))
+            _place(warehouse, tx, stream, home, wanted, location=warehouse.relative(location), uid=uid)
         reached(Step.PLACED)
         # Not older than what readers have seen.
         ingest(warehouse, [database.name])
-        refresh(warehouse, [stream.relation.name], initiated_by=Initiator.INITIAL)
+        refresh(warehouse, [relation.name], initiated_by=Initiator.INITIAL)
     except BaseException as error:
-        if not _is_filled(warehouse, stream):
-            _stay(warehouse, stream)
+        # An intent that stands decides: it is carried out, or given up.
+        with suppress(TrickleError):
+            recover(warehouse, [relation.id])
+        if not _is_filled(warehouse, stream, uid):
+            _stay(warehouse, stream, uid)
             drop_table(location)
             raise
         if not isinstance(error, Exception):
             raise
-    reached(Step.FILLED)
-    with warehouse.catalog.write() as tx:
-        hosted.unlink(tx, stream.relation.id)
-    reached(Step.UNLINKED)
-    settle(warehouse, [database])
+
+
+def _place(
+    warehouse: Warehouse,
+    tx: Session,
+    stream: StreamTable,
+    home: Hosted,
+    wanted: Leaving,
+    *,
+    location: str,
+    uid: str,
+) -> None:
+    """The stream table has a place in the lake, which is to be filled. Readers still find it in PostgreSQL."""
+    now = warehouse.clock.now()
+    number = _refuse_changed(tx, stream, home) + 1
+    relations.update(tx, stream.relation.id, now=now, location=location, uid=uid)
+    streams.update(
+        tx,
+        stream.relation.id,
+        now=now,
+        query=wanted.query.text,
+        refresh_mode=wanted.mode,
+        schedule=wanted.schedule,
+        options=wanted.options,
+        canonical=wanted.analysed.canonical,
+        always_refresh=wanted.query.is_unsteady,
+        populated=False,
+        status=Status.INITIALIZING,
+        refresh_number=number,
+        state={},
+    )
+    relations.set_dependencies(tx, stream.relation.id, dependencies_of(wanted.query, wanted.analysed.reading))
 
 
 def resume(warehouse: Warehouse, stream: StreamTable, home: Hosted) -> None:
     """End a move to the lake that a process left when it died: forward where it is filled, and back elsewhere."""
-    recover(warehouse, [stream.relation.id])
-    if not _is_filled(warehouse, stream):
-        location = warehouse.location_of(stream.relation)
-        _stay(warehouse, stream)
-        drop_table(location)
-        return
-    with warehouse.catalog.write() as tx:
-        hosted.unlink(tx, stream.relation.id)
+    with warehouse.catalog.read() as tx:
         database = databases.by_id(tx, home.database_id)
+    with _moving(database, stream.relation, home):
+        recover(warehouse, [stream.relation.id])
+        close_abandoned(warehouse, [stream.relation.id])
+        with warehouse.catalog.read() as tx:
+            found = streams.by_id(tx, stream.relation.id)
+            # A scheduler fills whatever is to be filled. The fill of who moved it is dead with its lock.
+            if any(one.initiated_by is not Initiator.INITIAL for one in history.running(tx, stream.relation.id)):
+                raise _filling(stream)
+        if found.relation.location is None or found.refresh_mode is RefreshMode.IMMEDIATE:
+            return
+        if not _is_filled(warehouse, found, found.relation.uid):
+            _stay(warehouse, found, found.relation.uid)
+            drop_table(warehouse.location_of(found.relation))
+            return
+        with warehouse.catalog.write() as tx:
+            hosted.unlink(tx, stream.relation.id)
     settle(warehouse, [database])
+
+
+@contextmanager
+def _moving(database: Database, relation: Relation, home: Hosted) -> Iterator[None]:
+    """Be the only one who moves a stream table to the lake. Who dies gives it up, as PostgreSQL keeps the lock.
+
+    It is a lock of its own: a table may take long to be filled, and others are made in the database meanwhile.
+    """
+    with connected(database.dsn) as connection:
+        row = connection.execute("SELECT pg_try_advisory_lock(%s, hashtext(%s))", [_MOVES, home.uid]).fetchone()
+        if row is None or not row[0]:
+            raise ConcurrentModification(
+                f"another process moves {relation.name} to the lake", hint="try again when it is done"
+            )
+        yield
 
 
 def redefine(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Wanted) -> None:
@@ -391,11 +439,16 @@ def _settle_in(warehouse: Warehouse, tx: Session, relation: Relation, wanted: Wa
     )
 
 
-def _stay(warehouse: Warehouse, stream: StreamTable) -> None:
-    """As it was before it was to move to the lake."""
+def _stay(warehouse: Warehouse, stream: StreamTable, uid: str) -> None:
+    """As it was before it was to move to the lake as the incarnation ``uid``; nothing is done to another one."""
     with warehouse.catalog.write() as tx:
         now = warehouse.clock.now()
-        relations.update(tx, stream.relation.id, now=now, location=None)
+        stored = streams.lock(tx, stream.relation.id)
+        if stored.relation.uid != uid:
+            return
+        if stored.version is not None or intents.pending(tx, [stream.relation.id]):
+            raise _filling(stream)
+        relations.update(tx, stream.relation.id, now=now, location=None, uid=uuid.uuid4().hex)
         streams.update(
             tx,
             stream.relation.id,
@@ -410,13 +463,31 @@ def _stay(warehouse: Warehouse, stream: StreamTable) -> None:
             status=Status.ACTIVE,
             consecutive_errors=0,
             last_error=None,
+            # A refresh that began in the lake must not commit there any more: its number is taken.
+            refresh_number=stored.refresh_number + 1,
         )
 
 
-def _is_filled(warehouse: Warehouse, stream: StreamTable) -> bool:
+def _filling(stream: StreamTable) -> ConcurrentModification:
+    return ConcurrentModification(f"{stream.relation.name} is being filled", hint="try again in a moment")
+
+
+def _refuse_changed(tx: Session, stream: StreamTable, home: Hosted) -> int:
+    """ConcurrentModification when a stream table was moved or redefined since it was looked at; its number."""
+    stored = streams.lock(tx, stream.relation.id)
+    there = hosted.of(tx, [stream.relation.id]).get(stream.relation.id)
+    same = stored.refresh_number == stream.refresh_number and stored.refresh_mode is stream.refresh_mode
+    if there is None or there.id != home.id or not same:
+        raise ConcurrentModification(
+            f"{stream.relation.name} was changed by another process meanwhile", hint="try again"
+        )
+    return stored.refresh_number
+
+
+def _is_filled(warehouse: Warehouse, stream: StreamTable, uid: str) -> bool:
     with warehouse.catalog.read() as tx:
         found = streams.by_id(tx, stream.relation.id)
-        return found.version is not None or bool(intents.pending(tx, [stream.relation.id]))
+        return found.relation.uid == uid and found.version is not None
 
 
 def _refuse_readers(tx: Session, relation: Relation) -> None:
