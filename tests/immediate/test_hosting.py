@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Callable
 from typing import Self
 
+import psycopg
 import pytest
 
 from tests.immediate.conftest import Session
@@ -194,3 +196,41 @@ def test_a_refresh_that_died_in_the_lake_does_not_keep_anybody_out(t: Trickle, s
             details={"pid": 2**22 + 1, "host": socket.gethostname(), "stage": "gone"},
         )
     assert close_abandoned(t.warehouse) == 1
+
+
+def test_a_table_that_others_hold_is_not_waited_for_forever(t: Trickle, shop: Session, dsn: str) -> None:
+    with psycopg.connect(dsn) as busy:
+        busy.execute("INSERT INTO orders VALUES (500, 1, 5, '2024-01-01')")
+        with pytest.raises(ConcurrentModification, match="other sessions hold tables") as caught:
+            t.create_stream_table("big", BIG, refresh_mode="IMMEDIATE")
+        assert "try again" in str(caught.value.hint)
+    with t.warehouse.catalog.read() as tx:
+        assert hosted.listing(tx) == []
+    t.create_stream_table("big", BIG, refresh_mode="IMMEDIATE")
+    with psycopg.connect(dsn) as busy:
+        busy.execute("SELECT FROM big")
+        t.drop_stream_table("big")
+        assert installed(shop) == [("public", "big")], "it is removed later"
+    t.tick()
+    assert installed(shop) == []
+
+
+def test_the_catalog_can_be_written_while_a_new_query_is_filled(t: Trickle, shop: Session, dsn: str) -> None:
+    t.create_stream_table("big", BIG, refresh_mode="IMMEDIATE")
+    regions = "SELECT region FROM shop.customers"
+    with psycopg.connect(dsn) as busy:
+        busy.execute("UPDATE customers SET region = 'r9' WHERE id = 1")
+        changing = threading.Thread(target=lambda: t.alter_stream_table("big", query=regions))
+        changing.start()
+        waits = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%customers%'"
+        until = time.monotonic() + 30
+        while shop.execute(waits).fetchone() == (0,):
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        with t.warehouse.catalog.write() as tx:
+            assert len(databases.listing(tx)) == 1
+        assert shop.execute(waits).fetchone() == (1,), "the one did not wait for the other"
+        busy.commit()
+        changing.join()
+    t.ingest()
+    assert rows(t, "SELECT * FROM big") == rows(t, regions)

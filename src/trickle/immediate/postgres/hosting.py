@@ -258,13 +258,17 @@ def redefine(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Wa
         )
     with _working(warehouse, wanted.home.database) as connection:
         text = _translated(connection, wanted)
+        with warehouse.catalog.read() as tx:
+            settings = warehouse.settings(tx)
         try:
             with connection.transaction():
                 drop(connection, home.table, schema=home.schema)
+                # It may take long: the catalog is written when it is there, and is nobody's meanwhile.
+                made = install(connection, home.table, text, schema=home.schema, owner=home.uid, settings=settings)
                 with warehouse.catalog.write() as tx:
-                    settings, now = warehouse.settings(tx), warehouse.clock.now()
-                    made = install(connection, home.table, text, schema=home.schema, owner=home.uid, settings=settings)
+                    now, number = warehouse.clock.now(), _refuse_changed(tx, stream, home) + 1
                     _define(tx, stream.relation.id, wanted, now)
+                    streams.update(tx, stream.relation.id, now=now, refresh_number=number)
                     hosted.redefine(tx, home.id, columns=wanted.analysed.schema.jsonValue(), text=text)
                 reached(Step.REDEFINED)
         except BaseException:
@@ -312,7 +316,6 @@ def _working(warehouse: Warehouse, database: Database) -> Iterator[Connection]:
             raise ConcurrentModification(
                 f"another process works on the stream tables in {database.name}", hint="try again in a moment"
             ) from None
-        connection.execute("SELECT set_config('lock_timeout', '0', false)")
         _tidy(warehouse, database, connection)
         yield connection
 
