@@ -283,8 +283,7 @@ def settle(warehouse: Warehouse, wanted: list[Database]) -> None:
     """Remove from PostgreSQL what no longer lives there; a server that does not answer keeps it for the time being."""
     for database in wanted:
         try:
-            with _working(warehouse, database):
-                pass
+            tidy_up(warehouse, database)
         except TrickleError as error:
             _logger.warning("event=settle_failed database=%s error=%r", database.name, error.message)
 
@@ -297,6 +296,12 @@ def settle_all(warehouse: Warehouse) -> None:
         settle(warehouse, found)
 
 
+def tidy_up(warehouse: Warehouse, database: Database, wait_ms: int = _WAIT_MS) -> None:
+    """The same for one database; refuses when others work there for longer than ``wait_ms``."""
+    with _working(warehouse, database, wait_ms):
+        pass
+
+
 def abandon(warehouse: Warehouse, name: str) -> None:
     """Forget what is left in a database whose server does not answer: nobody will remove it there."""
     with warehouse.catalog.write() as tx:
@@ -306,10 +311,10 @@ def abandon(warehouse: Warehouse, name: str) -> None:
 
 
 @contextmanager
-def _working(warehouse: Warehouse, database: Database) -> Iterator[Connection]:
+def _working(warehouse: Warehouse, database: Database, wait_ms: int = _WAIT_MS) -> Iterator[Connection]:
     """A connection that alone works on the stream tables of a database; what others left is tidied up."""
     with connected(database.dsn) as connection:
-        connection.execute("SELECT set_config('lock_timeout', %s, false)", [f"{_WAIT_MS}ms"])
+        connection.execute("SELECT set_config('lock_timeout', %s, false)", [f"{wait_ms}ms"])
         try:
             connection.execute("SELECT pg_advisory_lock(%s, hashtext(current_database()))", [_SPACE])
         except psycopg.errors.LockNotAvailable:
