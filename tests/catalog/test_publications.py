@@ -23,7 +23,9 @@ def test_a_publication_is_behind_until_it_shows_what_readers_see(catalog: Catalo
         assert publications.behind(tx) == [], "its first copy is not complete"
         publications.update(tx, made.id, version=3, published_at=given.now)
         assert [one.uid for one in publications.behind(tx)] == [made.uid]
-        publications.update(tx, made.id, version=4)
+        publications.update(tx, made.id, version=4, shown_uid="of another incarnation")
+        assert [(one.uid, one.is_current) for one in publications.behind(tx)] == [(made.uid, False)]
+        publications.update(tx, made.id, shown_uid=stream.relation.uid)
         assert publications.behind(tx) == []
         publications.update(tx, made.id, last_error="gone", last_error_at=given.now)
         (found,) = publications.behind(tx)

@@ -301,8 +301,8 @@ def test_what_a_process_that_died_left_is_tidied_up(t: Trickle, shop: Session) -
     with t.warehouse.catalog.write() as tx:
         (database,) = databases.listing(tx)
         now = t.warehouse.clock.now()
-        hosted.add(tx, database.id, schema="public", table="left", columns={}, text="SELECT 1", now=now)
-    install(shop, "left", "SELECT id FROM orders")
+        left = hosted.add(tx, database.id, schema="public", table="left", columns={}, text="SELECT 1", now=now)
+    install(shop, "left", "SELECT id FROM orders", owner=left.uid)
     t.tick()
     assert shop.execute("SELECT to_regclass('public.left')").fetchone() == (None,)
     with t.warehouse.catalog.read() as tx:

@@ -24,6 +24,15 @@ def test_texts_do_not_depend_on_the_defaults_of_the_database(postgres: Postgres,
     assert found == ("2024-01-02 03:04:00+00", "P1D", "\\x00")
 
 
+def test_who_waited_sees_what_was_written_meanwhile_whatever_the_role_has_as_its_default(
+    postgres: Postgres, dsn: str
+) -> None:
+    database = psycopg.conninfo.conninfo_to_dict(dsn)["dbname"]
+    postgres.execute(f"ALTER DATABASE {database} SET default_transaction_isolation = 'repeatable read'")
+    with connected(dsn) as connection, connection.transaction():
+        assert connection.execute("SHOW transaction_isolation").fetchone() == ("read committed",)
+
+
 @pytest.mark.parametrize(
     "dsn, text",
     [

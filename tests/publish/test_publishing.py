@@ -10,7 +10,7 @@ import pytest
 from tests.postgres import Postgres
 from tests.publish.stories import Session, build, lake, position, published
 from trickle.api import Trickle
-from trickle.catalog import relations
+from trickle.catalog import publications, relations
 from trickle.errors import (
     DependentsExist,
     DuplicateName,
@@ -23,6 +23,7 @@ from trickle.errors import (
     UnknownTable,
     UserError,
 )
+from trickle.publish.bring import bring
 from trickle.sql.names import table_name
 
 
@@ -50,6 +51,22 @@ def test_it_is_copied_and_follows_every_refresh(t: Trickle, there: Session, dsn:
         ("totals", "totals", versions["totals"]),
     ]
     assert [row.status for row in t.list_publications()] == ["CURRENT", "CURRENT"]
+
+
+def test_another_incarnation_with_the_same_version_is_another_one(t: Trickle, there: Session, dsn: str) -> None:
+    build(t)
+    t.publish("totals", dsn)
+    with t.warehouse.catalog.write() as tx:
+        (before,) = publications.listing(tx)
+        relations.update(tx, before.relation.id, now=t.warehouse.clock.now(), uid="f" * 32)
+        there.execute("DELETE FROM totals WHERE customer = 'ada'")
+    assert [row.status for row in t.list_publications()] == ["BEHIND"]
+    # The publication as it was looked up before the stream table became another one.
+    moved = bring(t.warehouse, before)
+    assert (moved and moved.reloaded) == "the stream table is another one"
+    assert published(there, "totals") == lake(t, "totals")
+    assert [row.status for row in t.list_publications()] == ["CURRENT"]
+    assert there.execute("SELECT uid FROM trickle_publish.positions").fetchone() == ("f" * 32,)
 
 
 def test_what_the_user_made_on_it_stays_and_listeners_are_told(t: Trickle, there: Session, dsn: str) -> None:

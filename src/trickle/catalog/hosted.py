@@ -1,11 +1,14 @@
 """Stream tables that live in an attached PostgreSQL database.
 
 A row is written before the table is made there, and removed after it is gone. One that belongs to no stream table
-stands for what is to be removed: a creation that did not end, or a stream table that was dropped or moved away.
+stands for what is to be removed: a creation that did not end, or a stream table that was dropped or moved away. The
+database knows the table by the uid of its row: a name may be another's, of this warehouse or of one that shares the
+database.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
@@ -25,6 +28,7 @@ def add(
 ) -> Hosted:
     """Note a table that is about to be made; it belongs to nobody yet."""
     values = {
+        "uid": uuid.uuid4().hex,
         "database_id": database_id,
         "schema_name": schema,
         "table_name": table,
@@ -93,6 +97,7 @@ def left(tx: Session, database_id: int | None = None) -> list[Hosted]:
 def _record(row: HostedRow) -> Hosted:
     return Hosted(
         id=row.id,
+        uid=row.uid,
         relation_id=row.relation_id,
         database_id=row.database_id,
         schema=row.schema_name,

@@ -92,6 +92,8 @@ class Publication:
     table: str
     version: int | None
     """The version that was last seen there; None before the first copy."""
+    shown_uid: str | None
+    """The incarnation of the stream table that this is a version of."""
     stream_version: int | None
     """The version that readers of the stream table see."""
     published_at: datetime | None
@@ -99,12 +101,19 @@ class Publication:
     last_error_at: datetime | None
     created_at: datetime
 
+    @property
+    def is_current(self) -> bool:
+        """Whether it shows what readers of the stream table see, as far as the catalog knows."""
+        return (self.version, self.shown_uid) == (self.stream_version, self.relation.uid)
+
 
 @dataclass(frozen=True)
 class Hosted:
     """A stream table that lives in an attached database, not in the lake; of nobody when ``relation_id`` is None."""
 
     id: int
+    uid: str
+    """What the database knows it by."""
     relation_id: int | None
     database_id: int
     schema: str

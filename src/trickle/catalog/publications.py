@@ -22,6 +22,7 @@ class PublicationFields(TypedDict, total=False):
     schema_name: str
     table_name: str
     version: int | None
+    shown_uid: str | None
     published_at: datetime | None
     last_error: str | None
     last_error_at: datetime | None
@@ -57,12 +58,17 @@ def listing(tx: Session, relation_ids: Collection[int] | None = None) -> list[Pu
 def behind(tx: Session) -> list[Publication]:
     """Those that do not show what readers of the stream table see, as far as the catalog knows, or that failed.
 
-    Without those whose first copy was never completed: what they should look like is known to who asked for them.
+    A stream table that was in another place meanwhile counts its versions anew. Without those whose first copy was
+    never completed: what they should look like is known to who asked for them.
     """
     return _select(
         tx,
         PublicationRow.version.is_not(None),
-        or_(PublicationRow.version != StreamTableRow.version, PublicationRow.last_error.is_not(None)),
+        or_(
+            PublicationRow.version.is_distinct_from(StreamTableRow.version),
+            PublicationRow.shown_uid.is_distinct_from(RelationRow.uid),
+            PublicationRow.last_error.is_not(None),
+        ),
     )
 
 
@@ -99,6 +105,7 @@ def _select(tx: Session, *conditions: Any) -> list[Publication]:
             schema=row.schema_name,
             table=row.table_name,
             version=row.version,
+            shown_uid=row.shown_uid,
             stream_version=version,
             published_at=row.published_at,
             last_error=row.last_error,

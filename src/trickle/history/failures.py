@@ -110,7 +110,8 @@ def close_abandoned(warehouse: Warehouse, relation_ids: Iterable[int] | None = N
         dead = [(r, streams.by_id(tx, r.relation_id)) for r in running if is_abandoned(warehouse, r)]
     for record, stream in dead:
         prefix = record.details.get("stage")
-        if isinstance(prefix, str):
+        # One that has moved out of the lake has left nothing there.
+        if isinstance(prefix, str) and stream.relation.location is not None:
             discard_stages(warehouse.location_of(stream.relation), prefix)
         with warehouse.catalog.write() as tx:
             history.finish(

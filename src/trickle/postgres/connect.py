@@ -35,6 +35,10 @@ SPELLING = {
     "row_security": "off",
     "statement_timeout": "0",
     "idle_in_transaction_session_timeout": "0",
+    # A session may do nothing but keep a lock.
+    "idle_session_timeout": "0",
+    # Who waits for a lock must see afterwards what the others have written.
+    "default_transaction_isolation": "read committed",
 }
 """The settings of every session; the first ones make texts the same wherever they are written."""
 

@@ -12,7 +12,7 @@ table), all rows are read, and the difference is applied in the same manner.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from trickle.catalog import alerts, publications, streams
@@ -102,6 +102,8 @@ def _brought(
     now = state_of(warehouse, publication)
     if now is None:
         return None
+    # As it is now: it may have moved since the publication was looked up.
+    publication = replace(publication, relation=now.stream.relation)
     work = _Work(warehouse, publication, settings, book, known, now)
     if known.version == now.version and known.uid == publication.relation.uid and anew is None:
         work.note()
@@ -233,6 +235,7 @@ class _Work:
                 tx,
                 self.publication.id,
                 version=self.now.version,
+                shown_uid=self.publication.relation.uid,
                 published_at=self.warehouse.clock.now(),
                 schema_name=self.known.schema,
                 table_name=self.known.table,

@@ -54,4 +54,4 @@ def _status(publication: Publication) -> str:
         return "UNFINISHED"
     if publication.last_error is not None:
         return "FAILING"
-    return "CURRENT" if publication.version == publication.stream_version else "BEHIND"
+    return "CURRENT" if publication.is_current else "BEHIND"

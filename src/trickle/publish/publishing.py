@@ -8,10 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from psycopg import sql
+from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
-from trickle.catalog import publications, streams
+from trickle.catalog import databases, hosted, publications, streams
 from trickle.catalog.outside import Publication
+from trickle.catalog.records import StreamTable
 from trickle.errors import (
     DuplicateName,
     InvalidName,
@@ -33,6 +35,7 @@ from trickle.publish.target import Applied, Target
 from trickle.publish.types import LONGEST
 from trickle.replicas.attach import split_name
 from trickle.settings import Settings
+from trickle.tables.hosted import shown_home
 from trickle.warehouse import Warehouse
 
 DEFAULT_SCHEMA = "public"
@@ -58,8 +61,7 @@ def publish(
         stream = streams.get(tx, name)
         settings = warehouse.settings(tx)
         mine = publications.listing(tx, [stream.relation.id])
-    if stream.version is None:
-        raise UserError(f"stream table {name} has not been filled yet", hint=f"REFRESH STREAM TABLE {name}")
+        _refuse_unfilled(tx, stream)
     given, plain = split_name(table) if table else (None, stream.relation.name.table)
     schema = given or DEFAULT_SCHEMA
     if max(len(part.encode()) for part in (schema, plain)) > LONGEST:
@@ -71,6 +73,8 @@ def publish(
     known = next((p for p in mine if (shown(p.dsn), p.schema, p.table) == (place, schema, plain)), None)
     if known is None:
         with warehouse.catalog.write() as tx:
+            # Whoever moves it asks for its publications in the same manner: one of the two comes first.
+            _refuse_unfilled(tx, streams.lock(tx, stream.relation.id))
             known = publications.add(
                 tx,
                 stream.relation.id,
@@ -94,6 +98,20 @@ def publish(
         raise
     with warehouse.catalog.read() as tx:
         return publications.get(tx, known.id)
+
+
+def _refuse_unfilled(tx: Session, stream: StreamTable) -> None:
+    name = stream.relation.name
+    home = hosted.of(tx, [stream.relation.id]).get(stream.relation.id)
+    if home is not None:
+        raise UserError(
+            f"stream table {name} lives in PostgreSQL and is not published",
+            detail=f"it is at {shown_home(databases.by_id(tx, home.database_id), home)}",
+            hint="read it there, or move it to the lake: "
+            f"ALTER STREAM TABLE {name} SET (refresh_mode = 'DIFFERENTIAL')",
+        )
+    if stream.version is None:
+        raise UserError(f"stream table {name} has not been filled yet", hint=f"REFRESH STREAM TABLE {name}")
 
 
 def _published(

@@ -1,7 +1,7 @@
 """Attached databases in a tick: their replicas are brought to the present before the cut is taken.
 
 A server that does not answer holds up nobody: its replicas stay where they are, and it is asked again later, each time
-after a longer rest.
+after a longer rest. So it is with stream tables that are to be removed from a database in which others work.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Mapping
 
 import psycopg
 
-from trickle.catalog import databases, polled, scheduling
+from trickle.catalog import databases, hosted, polled, scheduling
 from trickle.catalog.outside import Database, Polled
 from trickle.errors import TrickleError
-from trickle.immediate.postgres.hosting import settle_all
+from trickle.immediate.postgres.hosting import tidy_up
 from trickle.postgres.connect import open_connection
 from trickle.replicas.captures import POLLING, SCHEDULE, mode_of
 from trickle.replicas.ingest import ingest_one
@@ -29,6 +29,8 @@ from trickle.warehouse import Warehouse
 
 _FIRST_REST = 1.0
 _LONGEST_REST = 60.0
+_SETTLE_WAIT_MS = 1_000
+"""A tick does not stand still because another process fills a stream table in a database."""
 _LOOK_SECONDS = 1.0
 """How often a listener looks whether it should end."""
 log = logging.getLogger("trickle.scheduler")
@@ -40,28 +42,49 @@ def take_in(warehouse: Warehouse, memory: Memory, leader: Leadership) -> None:
         found = databases.listing(tx)
         others = polled.listing(tx)
         told = scheduling.state(tx) if found or others else None
+        unsettled = {one.database_id for one in hosted.left(tx)} if found else set()
     memory.addresses = {database.id: database.dsn for database in found}
     if told is None or told.paused or told.draining:
         return
-    if found:
-        settle_all(warehouse)
     for database in found:
-        until, rest = memory.resting.get(database.id, (0.0, 0.0))
-        if time.monotonic() < until or _is_early(warehouse, database):
-            continue
-        try:
-            ingest_one(warehouse, database, fence=leader.fence)
-            memory.resting.pop(database.id, None)
-        except TrickleError as error:
-            if leader.lost:
-                raise
-            rest = min(max(_FIRST_REST, 2 * rest), _LONGEST_REST)
-            memory.resting[database.id] = (time.monotonic() + rest, rest)
-            log.warning("event=ingest_failed database=%s rest=%s error=%r", database.name, rest, error.message)
-
+        answers = _take_in_database(warehouse, memory, leader, database)
+        if answers and database.id in unsettled:
+            _settle(warehouse, memory, database)
     for one in others:
         if is_due(one.schedule, one.polled_at, warehouse.clock.now()):
             _take_in_polled(warehouse, memory, leader, one)
+
+
+def _take_in_database(warehouse: Warehouse, memory: Memory, leader: Leadership, database: Database) -> bool:
+    """Ingest a database; False while it rests because it did not answer."""
+    until, rest = memory.resting.get(database.id, (0.0, 0.0))
+    if time.monotonic() < until:
+        return False
+    if _is_early(warehouse, database):
+        return True
+    try:
+        ingest_one(warehouse, database, fence=leader.fence)
+        memory.resting.pop(database.id, None)
+    except TrickleError as error:
+        if leader.lost:
+            raise
+        rest = min(max(_FIRST_REST, 2 * rest), _LONGEST_REST)
+        memory.resting[database.id] = (time.monotonic() + rest, rest)
+        log.warning("event=ingest_failed database=%s rest=%s error=%r", database.name, rest, error.message)
+        return False
+    return True
+
+
+def _settle(warehouse: Warehouse, memory: Memory, database: Database) -> None:
+    """Remove stream tables that no longer live in a database, unless that had to wait lately."""
+    if memory.settling.is_resting(database.id):
+        return
+    try:
+        tidy_up(warehouse, database, _SETTLE_WAIT_MS)
+        memory.settling.succeeded(database.id)
+    except TrickleError as error:
+        memory.settling.failed(database.id)
+        log.warning("event=settle_failed database=%s error=%r", database.name, error.message)
 
 
 def _is_early(warehouse: Warehouse, database: Database) -> bool:

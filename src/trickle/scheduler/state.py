@@ -74,6 +74,8 @@ class Memory:
     """Attached databases that did not answer: until when they are left alone, and for how long."""
     patience: Patience = field(default_factory=Patience)
     """Publications that failed."""
+    settling: Patience = field(default_factory=Patience)
+    """Attached databases in which others worked when something was to be removed."""
     polling: Patience = field(default_factory=Patience)
     """Polled sources that could not be read."""
 

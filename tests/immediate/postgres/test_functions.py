@@ -126,13 +126,24 @@ def test_statements_that_change_nothing(joined: Story) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("statement", ["DELETE FROM orders WHERE id = 1", "TRUNCATE orders"])
 @pytest.mark.parametrize("isolation", ["REPEATABLE READ", "SERIALIZABLE"])
-def test_other_isolation_levels_are_refused(joined: Story, isolation: str) -> None:
+def test_other_isolation_levels_are_refused(joined: Story, isolation: str, statement: str) -> None:
     with pytest.raises(psycopg.errors.FeatureNotSupported, match="is kept in the transaction") as error:
-        joined.connection.execute(f"BEGIN ISOLATION LEVEL {isolation}; DELETE FROM orders WHERE id = 1")
+        joined.connection.execute(f"BEGIN ISOLATION LEVEL {isolation}; {statement}")
     assert error.value.diag.message_hint == "use READ COMMITTED"
     joined.connection.execute("ROLLBACK")
     joined.check("what was refused")
+
+
+def test_truncate_does_not_miss_what_others_committed_since_the_snapshot(joined: Story, url: str) -> None:
+    with psycopg.connect(url) as late:
+        late.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+        late.execute("SELECT count(*) FROM joined")
+        joined.run("INSERT INTO customers VALUES (70, 'after the snapshot', 'r1')")
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="is kept in the transaction"):
+            late.execute("TRUNCATE orders")
+    joined.run("TRUNCATE orders")
 
 
 def test_replayed_changes_are_followed(joined: Story) -> None:

@@ -16,9 +16,10 @@ class HostedRow(Base):
     """A table of PostgreSQL that is a stream table, or was to be one, or was: then nothing refers to it any more."""
 
     __tablename__ = "hosted"
-    __table_args__ = (UniqueConstraint("relation_id"), Index(None, "database_id"), NEVER_REUSE)
+    __table_args__ = (UniqueConstraint("uid"), UniqueConstraint("relation_id"), Index(None, "database_id"), NEVER_REUSE)
 
     id: Mapped[int] = mapped_column(Identity, primary_key=True)
+    uid: Mapped[str] = mapped_column(Text)
     relation_id: Mapped[int | None] = mapped_column(Identity, ForeignKey("relations.id", ondelete="SET NULL"))
     database_id: Mapped[int] = mapped_column(Identity, ForeignKey("databases.id"))
     schema_name: Mapped[str] = mapped_column(Text)

@@ -16,7 +16,7 @@ from trickle.catalog.types import FreeText, Identity, UtcDateTime, one_of
 class PublicationRow(Base):
     """A stream table as a table of a PostgreSQL database. The address may hold a password.
 
-    How far it is, is said by that database; ``version`` is what was last seen there.
+    How far it is, is said by that database; ``version`` of the incarnation ``shown_uid`` is what was last seen there.
     """
 
     __tablename__ = "publications"
@@ -29,6 +29,7 @@ class PublicationRow(Base):
     schema_name: Mapped[str] = mapped_column(Text)
     table_name: Mapped[str] = mapped_column(Text)
     version: Mapped[int | None] = mapped_column(BigInteger)
+    shown_uid: Mapped[str | None] = mapped_column(Text)
     published_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     last_error: Mapped[str | None] = mapped_column(FreeText)
     last_error_at: Mapped[datetime | None] = mapped_column(UtcDateTime)

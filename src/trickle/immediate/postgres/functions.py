@@ -85,23 +85,17 @@ def before(number: int, name: str, family: int | None) -> Function:
     flags = _Flags(number)
     lock = "" if family is None else f"  {_lock(family)}\n"
     body = f"""BEGIN
-  IF current_setting('transaction_isolation') <> 'read committed' THEN
-    RAISE EXCEPTION 'stream table % is kept in the transaction that changes its sources', {literal(name)}
-      USING ERRCODE = 'feature_not_supported', HINT = 'use READ COMMITTED',
-        DETAIL = format('the transaction is %s, and would not see what others committed meanwhile',
-                        current_setting('transaction_isolation'));
-  END IF;
-{lock}  PERFORM set_config({flags.open}, ({flags.opened} + 1)::text, true);
+{_refuse_isolation(name)}{lock}  PERFORM set_config({flags.open}, ({flags.opened} + 1)::text, true);
   RETURN NULL;
 END"""
     return Function(f"before_{number}", "trigger", body)
 
 
-def truncated(number: int, family: int) -> Function:
+def truncated(number: int, name: str, family: int) -> Function:
     """What is done after TRUNCATE of a source."""
     flags = _Flags(number)
     body = f"""BEGIN
-  IF {flags.opened} > 0 THEN
+{_refuse_isolation(name)}  IF {flags.opened} > 0 THEN
     PERFORM set_config({flags.wait}, 'rebuild', true);
     RETURN NULL;
   END IF;
@@ -132,7 +126,7 @@ class Functions:
     def all(self, whole: int | None, lock: int) -> Iterator[Function]:
         """The functions. ``whole`` is the lock that writers take, None where they lock by group."""
         yield before(self.number, self.name, whole)
-        yield truncated(self.number, lock)
+        yield truncated(self.number, self.name, lock)
         yield self.rebuild()
         yield self.settle()
         for label in self.compiled.tables:
@@ -279,6 +273,17 @@ def guard() -> Function:
   RETURN NULL;
 END"""
     return Function("guard", "trigger", body)
+
+
+def _refuse_isolation(name: str) -> str:
+    """A transaction with one snapshot for all its statements does not see the rows that others gave a stream table."""
+    return f"""  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'stream table % is kept in the transaction that changes its sources', {literal(name)}
+      USING ERRCODE = 'feature_not_supported', HINT = 'use READ COMMITTED',
+        DETAIL = format('the transaction is %s, and would not see what others committed meanwhile',
+                        current_setting('transaction_isolation'));
+  END IF;
+"""
 
 
 def _lock(family: int) -> str:

@@ -13,7 +13,7 @@ from psycopg import Connection
 
 from trickle.errors import UserError
 from trickle.immediate.postgres import registry
-from trickle.immediate.postgres.install import found, lock_tables, name_of, rebuild
+from trickle.immediate.postgres.install import found, lock_tables, name_of, patient, rebuild
 from trickle.immediate.postgres.registry import Record
 from trickle.immediate.postgres.triggers import Trigger, triggers
 
@@ -48,7 +48,7 @@ def repair(connection: Connection[Any], name: str, *, schema: str = "public") ->
     """
     if not problems(connection, schema, name):
         return False
-    with connection.transaction():
+    with patient(connection):
         record = found(connection, schema, name)
         if _gone(connection, record):
             raise UserError(f"sources of {schema}.{name} are gone", hint="drop it and make it again")

@@ -6,7 +6,9 @@ there. The way back is the same: the lake's table is filled while readers still 
 decides. What a process that died has left (notes of nobody, tables that were left) is removed by whoever comes next
 (``settle``). So readers see the old contents or the new ones, and nothing is in between.
 
-One process works on the stream tables of a database at a time: PostgreSQL keeps the lock.
+One process works on the stream tables of a database at a time, and one moves a stream table to the lake: PostgreSQL
+keeps the locks. Whatever a process has looked at before it decides is looked at again in the transaction of the catalog
+that decides, and each such transaction takes the next number of the stream table.
 """
 
 from __future__ import annotations
@@ -23,19 +25,19 @@ from sqlalchemy.orm import Session
 
 from trickle.algebra.names import DEFAULT_SCHEMA, TableName
 from trickle.apply.unit import recover
-from trickle.catalog import databases, history, hosted, intents, relations, streams
+from trickle.catalog import databases, history, hosted, intents, publications, relations, streams
 from trickle.catalog.outside import Database, Hosted
 from trickle.catalog.records import Action, Initiator, Kind, Outcome, RefreshMode, Relation, Status, StreamTable
 from trickle.errors import ConcurrentModification, DependentsExist, InvalidName, TrickleError
 from trickle.history.failures import close_abandoned
 from trickle.immediate.postgres import registry
-from trickle.immediate.postgres.install import Installed, drop, install
+from trickle.immediate.postgres.install import Installed, drop, install, refuse_taken
 from trickle.immediate.postgres.sources import Home, orders_by_bytes, postgres_types
 from trickle.immediate.postgres.steps import Step, reached
 from trickle.immediate.postgres.translating import to_postgres
 from trickle.lake.create import create as create_table
 from trickle.lake.create import drop as drop_table
-from trickle.postgres.connect import Connection, connected
+from trickle.postgres.connect import Connection, connected, shown
 from trickle.postgres.names import identifier
 from trickle.refresh.definition import Analysed, tell
 from trickle.refresh.dependencies import dependencies_of
@@ -49,6 +51,7 @@ _logger = logging.getLogger(__name__)
 _LONGEST = 63
 """Bytes of a name in PostgreSQL."""
 _SPACE = int.from_bytes(b"trih") & 0x7FFFFFFF
+_MOVES = int.from_bytes(b"trim") & 0x7FFFFFFF
 _WAIT_MS = 60_000
 
 
@@ -106,15 +109,18 @@ def make(warehouse: Warehouse, wanted: Wanted) -> None:
 
 def move_in(warehouse: Warehouse, stream: StreamTable, wanted: Wanted) -> None:
     """A stream table of the lake moves to PostgreSQL."""
+    with warehouse.catalog.read() as tx:
+        _refuse_published(tx, stream.relation)
     recover(warehouse, [stream.relation.id])
     close_abandoned(warehouse, [stream.relation.id])
     old = warehouse.location_of(stream.relation)
     with _working(warehouse, wanted.home.database) as connection, _installed(warehouse, connection, wanted) as made:
         now = warehouse.clock.now()
         with warehouse.catalog.write() as tx:
-            _refuse_readers(tx, stream.relation)
             stored = streams.lock(tx, stream.relation.id)
-            if intents.pending(tx, [stream.relation.id]):
+            _refuse_readers(tx, stream.relation)
+            _refuse_published(tx, stream.relation)
+            if stored.relation.uid != stream.relation.uid or intents.pending(tx, [stream.relation.id]):
                 raise ConcurrentModification(f"{stream.relation.name} is being refreshed", hint="try again in a moment")
             relations.update(tx, stream.relation.id, now=now, location=None, uid=uuid.uuid4().hex)
             streams.set_frontier(tx, stream.relation.id, {})
@@ -139,64 +145,109 @@ class Leaving:
 
 def move_out(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Leaving) -> None:
     """A stream table of PostgreSQL moves to the lake, and is refreshed from there on."""
-    query, analysed = wanted.query, wanted.analysed
     with warehouse.catalog.read() as tx:
         database = databases.by_id(tx, home.database_id)
         _refuse_readers(tx, stream.relation)
-    location = warehouse.place_for(stream.relation.name)
-    create_table(location, analysed.schema, comment=stream.relation.comment)
-    now = warehouse.clock.now()
+    with _moving(database, stream.relation, home):
+        _fill_in_lake(warehouse, stream, home, wanted, database)
+        reached(Step.FILLED)
+        with warehouse.catalog.write() as tx:
+            hosted.unlink(tx, stream.relation.id)
+        reached(Step.UNLINKED)
+    settle(warehouse, [database])
+
+
+def _fill_in_lake(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Leaving, database: Database) -> None:
+    relation, uid = stream.relation, uuid.uuid4().hex
+    location = warehouse.place_for(relation.name)
+    create_table(location, wanted.analysed.schema, comment=relation.comment)
     try:
         with warehouse.catalog.write() as tx:
-            relations.update(
-                tx, stream.relation.id, now=now, location=warehouse.relative(location), uid=uuid.uuid4().hex
-            )
-            streams.update(
-                tx,
-                stream.relation.id,
-                now=now,
-                query=query.text,
-                refresh_mode=wanted.mode,
-                schedule=wanted.schedule,
-                options=wanted.options,
-                canonical=analysed.canonical,
-                always_refresh=query.is_unsteady,
-                populated=False,
-                status=Status.INITIALIZING,
-                refresh_number=stream.refresh_number + 1,
-                state={},
-            )
-            relations.set_dependencies(tx, stream.relation.id, dependencies_of(query, analysed.reading))
+            _place(warehouse, tx, stream, home, wanted, location=warehouse.relative(location), uid=uid)
         reached(Step.PLACED)
         # Not older than what readers have seen.
         ingest(warehouse, [database.name])
-        refresh(warehouse, [stream.relation.name], initiated_by=Initiator.INITIAL)
+        refresh(warehouse, [relation.name], initiated_by=Initiator.INITIAL)
     except BaseException as error:
-        if not _is_filled(warehouse, stream):
-            _stay(warehouse, stream)
+        # An intent that stands decides: it is carried out, or given up.
+        with suppress(TrickleError):
+            recover(warehouse, [relation.id])
+        if not _is_filled(warehouse, stream, uid):
+            _stay(warehouse, stream, uid)
             drop_table(location)
             raise
         if not isinstance(error, Exception):
             raise
-    reached(Step.FILLED)
-    with warehouse.catalog.write() as tx:
-        hosted.unlink(tx, stream.relation.id)
-    reached(Step.UNLINKED)
-    settle(warehouse, [database])
+
+
+def _place(
+    warehouse: Warehouse,
+    tx: Session,
+    stream: StreamTable,
+    home: Hosted,
+    wanted: Leaving,
+    *,
+    location: str,
+    uid: str,
+) -> None:
+    """The stream table has a place in the lake, which is to be filled. Readers still find it in PostgreSQL."""
+    now = warehouse.clock.now()
+    number = _refuse_changed(tx, stream, home) + 1
+    relations.update(tx, stream.relation.id, now=now, location=location, uid=uid)
+    streams.update(
+        tx,
+        stream.relation.id,
+        now=now,
+        query=wanted.query.text,
+        refresh_mode=wanted.mode,
+        schedule=wanted.schedule,
+        options=wanted.options,
+        canonical=wanted.analysed.canonical,
+        always_refresh=wanted.query.is_unsteady,
+        populated=False,
+        status=Status.INITIALIZING,
+        refresh_number=number,
+        state={},
+    )
+    relations.set_dependencies(tx, stream.relation.id, dependencies_of(wanted.query, wanted.analysed.reading))
 
 
 def resume(warehouse: Warehouse, stream: StreamTable, home: Hosted) -> None:
     """End a move to the lake that a process left when it died: forward where it is filled, and back elsewhere."""
-    recover(warehouse, [stream.relation.id])
-    if not _is_filled(warehouse, stream):
-        location = warehouse.location_of(stream.relation)
-        _stay(warehouse, stream)
-        drop_table(location)
-        return
-    with warehouse.catalog.write() as tx:
-        hosted.unlink(tx, stream.relation.id)
+    with warehouse.catalog.read() as tx:
         database = databases.by_id(tx, home.database_id)
+    with _moving(database, stream.relation, home):
+        recover(warehouse, [stream.relation.id])
+        close_abandoned(warehouse, [stream.relation.id])
+        with warehouse.catalog.read() as tx:
+            found = streams.by_id(tx, stream.relation.id)
+            # A scheduler fills whatever is to be filled. The fill of who moved it is dead with its lock.
+            if any(one.initiated_by is not Initiator.INITIAL for one in history.running(tx, stream.relation.id)):
+                raise _filling(stream)
+        if found.relation.location is None or found.refresh_mode is RefreshMode.IMMEDIATE:
+            return
+        if not _is_filled(warehouse, found, found.relation.uid):
+            _stay(warehouse, found, found.relation.uid)
+            drop_table(warehouse.location_of(found.relation))
+            return
+        with warehouse.catalog.write() as tx:
+            hosted.unlink(tx, stream.relation.id)
     settle(warehouse, [database])
+
+
+@contextmanager
+def _moving(database: Database, relation: Relation, home: Hosted) -> Iterator[None]:
+    """Be the only one who moves a stream table to the lake. Who dies gives it up, as PostgreSQL keeps the lock.
+
+    It is a lock of its own: a table may take long to be filled, and others are made in the database meanwhile.
+    """
+    with connected(database.dsn) as connection:
+        row = connection.execute("SELECT pg_try_advisory_lock(%s, hashtext(%s))", [_MOVES, home.uid]).fetchone()
+        if row is None or not row[0]:
+            raise ConcurrentModification(
+                f"another process moves {relation.name} to the lake", hint="try again when it is done"
+            )
+        yield
 
 
 def redefine(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Wanted) -> None:
@@ -207,13 +258,17 @@ def redefine(warehouse: Warehouse, stream: StreamTable, home: Hosted, wanted: Wa
         )
     with _working(warehouse, wanted.home.database) as connection:
         text = _translated(connection, wanted)
+        with warehouse.catalog.read() as tx:
+            settings = warehouse.settings(tx)
         try:
             with connection.transaction():
                 drop(connection, home.table, schema=home.schema)
+                # It may take long: the catalog is written when it is there, and is nobody's meanwhile.
+                made = install(connection, home.table, text, schema=home.schema, owner=home.uid, settings=settings)
                 with warehouse.catalog.write() as tx:
-                    settings, now = warehouse.settings(tx), warehouse.clock.now()
-                    made = install(connection, home.table, text, schema=home.schema, settings=settings)
+                    now, number = warehouse.clock.now(), _refuse_changed(tx, stream, home) + 1
                     _define(tx, stream.relation.id, wanted, now)
+                    streams.update(tx, stream.relation.id, now=now, refresh_number=number)
                     hosted.redefine(tx, home.id, columns=wanted.analysed.schema.jsonValue(), text=text)
                 reached(Step.REDEFINED)
         except BaseException:
@@ -228,8 +283,7 @@ def settle(warehouse: Warehouse, wanted: list[Database]) -> None:
     """Remove from PostgreSQL what no longer lives there; a server that does not answer keeps it for the time being."""
     for database in wanted:
         try:
-            with _working(warehouse, database):
-                pass
+            tidy_up(warehouse, database)
         except TrickleError as error:
             _logger.warning("event=settle_failed database=%s error=%r", database.name, error.message)
 
@@ -242,6 +296,12 @@ def settle_all(warehouse: Warehouse) -> None:
         settle(warehouse, found)
 
 
+def tidy_up(warehouse: Warehouse, database: Database, wait_ms: int = _WAIT_MS) -> None:
+    """The same for one database; refuses when others work there for longer than ``wait_ms``."""
+    with _working(warehouse, database, wait_ms):
+        pass
+
+
 def abandon(warehouse: Warehouse, name: str) -> None:
     """Forget what is left in a database whose server does not answer: nobody will remove it there."""
     with warehouse.catalog.write() as tx:
@@ -251,17 +311,16 @@ def abandon(warehouse: Warehouse, name: str) -> None:
 
 
 @contextmanager
-def _working(warehouse: Warehouse, database: Database) -> Iterator[Connection]:
+def _working(warehouse: Warehouse, database: Database, wait_ms: int = _WAIT_MS) -> Iterator[Connection]:
     """A connection that alone works on the stream tables of a database; what others left is tidied up."""
     with connected(database.dsn) as connection:
-        connection.execute("SELECT set_config('lock_timeout', %s, false)", [f"{_WAIT_MS}ms"])
+        connection.execute("SELECT set_config('lock_timeout', %s, false)", [f"{wait_ms}ms"])
         try:
             connection.execute("SELECT pg_advisory_lock(%s, hashtext(current_database()))", [_SPACE])
         except psycopg.errors.LockNotAvailable:
             raise ConcurrentModification(
                 f"another process works on the stream tables in {database.name}", hint="try again in a moment"
             ) from None
-        connection.execute("SELECT set_config('lock_timeout', '0', false)")
         _tidy(warehouse, database, connection)
         yield connection
 
@@ -275,17 +334,18 @@ def _tidy(warehouse: Warehouse, database: Database, connection: Connection) -> N
         with warehouse.catalog.write() as tx:
             if one.relation_id is not None:
                 hosted.unlink(tx, one.relation_id)
-        if registry.find(connection, one.schema, one.table) is not None:
-            drop(connection, one.table, schema=one.schema)
+        record = registry.owned(connection, one.uid)
+        if record is not None:
+            drop(connection, record.name, schema=record.schema)
         with warehouse.catalog.write() as tx:
             hosted.remove(tx, one.id)
         reached(Step.REMOVED)
     for one in known:
-        record = None if one in left else registry.find(connection, one.schema, one.table)
+        record = None if one in left else registry.owned(connection, one.uid)
         if record is not None and record.query != one.text:
             with connection.transaction():
-                drop(connection, one.table, schema=one.schema)
-                install(connection, one.table, one.text, schema=one.schema, settings=settings)
+                drop(connection, record.name, schema=record.schema)
+                install(connection, one.table, one.text, schema=one.schema, owner=one.uid, settings=settings)
 
 
 @contextmanager
@@ -294,6 +354,8 @@ def _installed(warehouse: Warehouse, connection: Connection, wanted: Wanted) -> 
     schema, table = wanted.place
     if len(schema.encode()) > _LONGEST or len(table.encode()) > _LONGEST:
         raise InvalidName(f"{wanted.name} is too long a name for PostgreSQL", hint=f"use at most {_LONGEST} bytes")
+    # Whoever has the name has it: a note would be about somebody else's table.
+    refuse_taken(connection, schema, table)
     text = _translated(connection, wanted)
     with warehouse.catalog.write() as tx:
         made = hosted.add(
@@ -306,20 +368,18 @@ def _installed(warehouse: Warehouse, connection: Connection, wanted: Wanted) -> 
             now=warehouse.clock.now(),
         )
         settings = warehouse.settings(tx)
-    is_there = False
     try:
         reached(Step.NOTED)
         # CREATE SCHEMA IF NOT EXISTS asks for the privilege even when the schema is there.
         if connection.execute("SELECT to_regnamespace(%s)", [identifier(schema)]).fetchone() == (None,):
             connection.execute(f"CREATE SCHEMA {identifier(schema)}")
-        found = install(connection, table, text, schema=schema, settings=settings)
-        is_there = True
+        found = install(connection, table, text, schema=schema, owner=made.uid, settings=settings)
         reached(Step.INSTALLED)
         yield made
     except BaseException:
         # Should this fail too, the note stays, and somebody else does it.
         with suppress(TrickleError, psycopg.Error):
-            if is_there:
+            if registry.owned(connection, made.uid) is not None:
                 drop(connection, table, schema=schema)
             with warehouse.catalog.write() as tx:
                 hosted.remove(tx, made.id)
@@ -389,11 +449,16 @@ def _settle_in(warehouse: Warehouse, tx: Session, relation: Relation, wanted: Wa
     )
 
 
-def _stay(warehouse: Warehouse, stream: StreamTable) -> None:
-    """As it was before it was to move to the lake."""
+def _stay(warehouse: Warehouse, stream: StreamTable, uid: str) -> None:
+    """As it was before it was to move to the lake as the incarnation ``uid``; nothing is done to another one."""
     with warehouse.catalog.write() as tx:
         now = warehouse.clock.now()
-        relations.update(tx, stream.relation.id, now=now, location=None)
+        stored = streams.lock(tx, stream.relation.id)
+        if stored.relation.uid != uid:
+            return
+        if stored.version is not None or intents.pending(tx, [stream.relation.id]):
+            raise _filling(stream)
+        relations.update(tx, stream.relation.id, now=now, location=None, uid=uuid.uuid4().hex)
         streams.update(
             tx,
             stream.relation.id,
@@ -408,13 +473,31 @@ def _stay(warehouse: Warehouse, stream: StreamTable) -> None:
             status=Status.ACTIVE,
             consecutive_errors=0,
             last_error=None,
+            # A refresh that began in the lake must not commit there any more: its number is taken.
+            refresh_number=stored.refresh_number + 1,
         )
 
 
-def _is_filled(warehouse: Warehouse, stream: StreamTable) -> bool:
+def _filling(stream: StreamTable) -> ConcurrentModification:
+    return ConcurrentModification(f"{stream.relation.name} is being filled", hint="try again in a moment")
+
+
+def _refuse_changed(tx: Session, stream: StreamTable, home: Hosted) -> int:
+    """ConcurrentModification when a stream table was moved or redefined since it was looked at; its number."""
+    stored = streams.lock(tx, stream.relation.id)
+    there = hosted.of(tx, [stream.relation.id]).get(stream.relation.id)
+    same = stored.refresh_number == stream.refresh_number and stored.refresh_mode is stream.refresh_mode
+    if there is None or there.id != home.id or not same:
+        raise ConcurrentModification(
+            f"{stream.relation.name} was changed by another process meanwhile", hint="try again"
+        )
+    return stored.refresh_number
+
+
+def _is_filled(warehouse: Warehouse, stream: StreamTable, uid: str) -> bool:
     with warehouse.catalog.read() as tx:
         found = streams.by_id(tx, stream.relation.id)
-        return found.version is not None or bool(intents.pending(tx, [stream.relation.id]))
+        return found.relation.uid == uid and found.version is not None
 
 
 def _refuse_readers(tx: Session, relation: Relation) -> None:
@@ -425,3 +508,13 @@ def _refuse_readers(tx: Session, relation: Relation) -> None:
                 f"cannot move {relation.name}: stream table {reader.name} reads it where it is",
                 hint=f"drop {reader.name} first",
             )
+
+
+def _refuse_published(tx: Session, relation: Relation) -> None:
+    """What is published is read from the lake, version by version."""
+    for one in publications.listing(tx, [relation.id])[:1]:
+        raise DependentsExist(
+            f"cannot move {relation.name} to PostgreSQL: it is published",
+            detail=f"it is kept as {one.schema}.{one.table} at {shown(one.dsn)}",
+            hint=f"CALL trickle.unpublish('{relation.name}') first",
+        )

@@ -12,7 +12,14 @@ from psycopg import Connection
 
 from trickle.algebra.weights import WEIGHT
 from trickle.delta.groups import Groups
-from trickle.errors import DependentsExist, DuplicateName, QueryError, UnknownTable, UnsupportedQuery
+from trickle.errors import (
+    ConcurrentModification,
+    DependentsExist,
+    DuplicateName,
+    QueryError,
+    UnknownTable,
+    UnsupportedQuery,
+)
 from trickle.immediate.postgres import registry
 from trickle.immediate.postgres.compiling import Limits, compile_query
 from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS
@@ -26,6 +33,9 @@ from trickle.immediate.postgres.triggers import EVENTS, triggers
 from trickle.postgres.connect import STEADY
 from trickle.postgres.names import identifier, literal
 from trickle.settings import Settings
+
+LONGEST_WAIT = "5s"
+"""How long a lock on a table of the user's is waited for; statements of others wait as long behind it."""
 
 
 @dataclass(frozen=True)
@@ -48,18 +58,19 @@ def install(
     query: str,
     *,
     schema: str = "public",
+    owner: str | None = None,
     settings: Settings | None = None,
     create_indexes: bool = False,
 ) -> Installed:
     """Make a stream table of a query in PostgreSQL's own SQL; it follows its sources from now on.
 
-    Names are taken as they are. Sources are locked against writers until the end of the transaction. With
-    ``create_indexes``, indexes that changes would use and sources lack are made.
+    Names are taken as they are; ``owner`` is what somebody's catalog knows it by. Sources are locked against writers
+    until the end of the transaction. With ``create_indexes``, indexes that changes would use and sources lack are made.
     """
     limits = _limits(settings or Settings())
-    with connection.transaction():
+    with patient(connection):
         registry.set_up(connection)
-        number = registry.begin(connection, query)
+        number = registry.begin(connection, query, owner)
         view = _check_query(connection, number, query, schema, name)
         with _steady(connection):
             compiled = compile_query(connection, view, number, (schema, name), limits)
@@ -97,7 +108,7 @@ def install(
 
 def drop(connection: Connection[Any], name: str, *, schema: str = "public", cascade: bool = False) -> None:
     """Remove a stream table with everything that was made for it; with ``cascade``, those that read it too."""
-    with connection.transaction():
+    with patient(connection):
         record = found(connection, schema, name)
         readers = [each for each in registry.records(connection) if record.relation in each.sources]
         if readers and not cascade:
@@ -109,6 +120,21 @@ def drop(connection: Connection[Any], name: str, *, schema: str = "public", casc
             if registry.find(connection, reader.schema, reader.name) is not None:
                 drop(connection, reader.name, schema=reader.schema, cascade=True)
         _remove(connection, record)
+
+
+@contextmanager
+def patient(connection: Connection[Any]) -> Iterator[None]:
+    """A transaction that gives up when it waits long for a lock: who comes after it waits behind it."""
+    try:
+        with connection.transaction():
+            connection.execute("SELECT set_config('lock_timeout', %s, true)", [LONGEST_WAIT])
+            yield
+    except psycopg.errors.LockNotAvailable as error:
+        raise ConcurrentModification(
+            "other sessions hold tables that the stream table reads, or the stream table itself",
+            detail=f"a lock was not to be had within {LONGEST_WAIT}: {error.diag.message_primary}",
+            hint="try again when their transactions have ended",
+        ) from error
 
 
 def describe(connection: Connection[Any], name: str, *, schema: str = "public") -> Installed:
@@ -131,7 +157,7 @@ def describe(connection: Connection[Any], name: str, *, schema: str = "public") 
 
 def rebuild(connection: Connection[Any], name: str, *, schema: str = "public") -> None:
     """Compute a stream table anew from its sources, which are locked against writers meanwhile."""
-    with connection.transaction():
+    with patient(connection):
         record = found(connection, schema, name)
         lock_tables(connection, record.sources)
         connection.execute("SELECT set_config('trickle.rebuild', 'on', true)")
@@ -174,16 +200,23 @@ def _set_local(connection: Connection[Any], settings: Mapping[str, str]) -> None
     )
 
 
-def _check_query(connection: Connection[Any], number: int, query: str, schema: str, name: str) -> int:
-    """Let PostgreSQL read the query, as a view; the view's number."""
+def refuse_taken(connection: Connection[Any], schema: str, name: str) -> None:
+    """DuplicateName where the database has a relation of this name."""
     row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", [identifier(schema, name)]).fetchone()
     if row and row[0]:
-        raise DuplicateName(f"{schema}.{name} is there already")
+        raise DuplicateName(f"{schema}.{name} is there already", hint="choose another name, or drop it first")
+
+
+def _check_query(connection: Connection[Any], number: int, query: str, schema: str, name: str) -> int:
+    """Let PostgreSQL read the query, as a view; the view's number."""
+    refuse_taken(connection, schema, name)
     view = ours(f"query_{number}")
     text = query.strip().rstrip(";")
     try:
         with connection.transaction():
             connection.execute(f"CREATE VIEW {view} AS\n{text}\n")
+    except psycopg.errors.LockNotAvailable:
+        raise
     except psycopg.Error as error:
         detail = error.diag.message_primary or str(error)
         raise QueryError(
@@ -222,7 +255,7 @@ def _share_lock(connection: Connection[Any], family: Sequence[Record], lock: int
     """Let stream tables that are there already take a lock that they share with a new one."""
     for record in family:
         name = f"{record.schema}.{record.name}"
-        for function in (before(record.number, name, lock), truncated(record.number, lock)):
+        for function in (before(record.number, name, lock), truncated(record.number, name, lock)):
             connection.execute(function.sql)
     registry.share_lock(connection, [record.number for record in family], lock)
 
@@ -268,6 +301,8 @@ def _try_out(connection: Connection[Any], functions: Functions) -> None:
             try:
                 with connection.transaction():
                     connection.execute(f"EXPLAIN {functions.statement(label, event)}")
+            except psycopg.errors.LockNotAvailable:
+                raise
             except psycopg.Error as error:
                 raise UnsupportedQuery(
                     f"PostgreSQL refuses what would follow {event.upper()} on {table.schema}.{table.name}",

@@ -17,6 +17,7 @@ _STREAMS = f"""
     CREATE TABLE IF NOT EXISTS {ours("streams")} (
         number int GENERATED ALWAYS AS IDENTITY (MAXVALUE 2000000) PRIMARY KEY,
         relation oid UNIQUE,
+        owner text UNIQUE,
         query text NOT NULL,
         sources oid[] NOT NULL DEFAULT '{{}}',
         family int,
@@ -31,7 +32,8 @@ _FAIL = f"""
     AS $$ BEGIN RAISE EXCEPTION '%', message USING ERRCODE = 'cardinality_violation'; END $$
 """
 _ROWS = f"""
-    SELECT s.number, s.relation, n.nspname, c.relname, s.query, s.sources, s.family, s.inner_tables, s.by_group
+    SELECT s.number, s.relation, n.nspname, c.relname, s.query, s.sources, s.family, s.inner_tables, s.by_group,
+        s.owner
     FROM {ours("streams")} s JOIN pg_class c ON c.oid = s.relation JOIN pg_namespace n ON n.oid = c.relnamespace
 """
 
@@ -49,6 +51,8 @@ class Record:
     family: int
     inner: tuple[str, ...]
     by_group: bool
+    owner: str | None = None
+    """What the catalog of a warehouse knows it by; None where it was made without one."""
 
 
 def set_up(connection: Connection[Any]) -> None:
@@ -74,8 +78,8 @@ def records(connection: Connection[Any]) -> list[Record]:
         return []
     rows = connection.execute(f"{_ROWS} ORDER BY s.number").fetchall()
     return [
-        Record(number, int(relation), schema, name, query, tuple(map(int, sources)), family, tuple(inner), by_group)
-        for number, relation, schema, name, query, sources, family, inner, by_group in rows
+        Record(number, int(relation), schema, name, query, tuple(map(int, sources)), family, tuple(inner), *others)
+        for number, relation, schema, name, query, sources, family, inner, *others in rows
     ]
 
 
@@ -84,9 +88,16 @@ def find(connection: Connection[Any], schema: str, name: str) -> Record | None:
     return next((each for each in records(connection) if (each.schema, each.name) == (schema, name)), None)
 
 
-def begin(connection: Connection[Any], query: str) -> int:
+def owned(connection: Connection[Any], owner: str) -> Record | None:
+    """The stream table of this owner, whatever it is called now."""
+    return next((each for each in records(connection) if each.owner == owner), None)
+
+
+def begin(connection: Connection[Any], query: str, owner: str | None) -> int:
     """A number for a new stream table."""
-    row = connection.execute(f"INSERT INTO {ours('streams')} (query) VALUES (%s) RETURNING number", [query]).fetchone()
+    row = connection.execute(
+        f"INSERT INTO {ours('streams')} (query, owner) VALUES (%s, %s) RETURNING number", [query, owner]
+    ).fetchone()
     assert row is not None
     return int(row[0])
 

@@ -18,6 +18,7 @@ def upgrade() -> None:
     op.create_table(
         "hosted",
         sa.Column("id", IDENTITY, nullable=False),
+        sa.Column("uid", sa.Text(), nullable=False),
         sa.Column("relation_id", IDENTITY, nullable=True),
         sa.Column("database_id", IDENTITY, nullable=False),
         sa.Column("schema_name", sa.Text(), nullable=False),
@@ -30,6 +31,7 @@ def upgrade() -> None:
         ),
         sa.ForeignKeyConstraint(["database_id"], ["databases.id"], name=op.f("fk_hosted_database_id")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_hosted")),
+        sa.UniqueConstraint("uid", name=op.f("uq_hosted_uid")),
         sa.UniqueConstraint("relation_id", name=op.f("uq_hosted_relation_id")),
         sqlite_autoincrement=True,
     )

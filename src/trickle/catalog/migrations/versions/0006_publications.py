@@ -24,6 +24,7 @@ def upgrade() -> None:
         sa.Column("schema_name", sa.Text(), nullable=False),
         sa.Column("table_name", sa.Text(), nullable=False),
         sa.Column("version", sa.BigInteger(), nullable=True),
+        sa.Column("shown_uid", sa.Text(), nullable=True),
         sa.Column("published_at", MOMENT, nullable=True),
         sa.Column("last_error", sa.Text(), nullable=True),
         sa.Column("last_error_at", MOMENT, nullable=True),
