@@ -248,6 +248,7 @@ def _settle(warehouse: Warehouse, followed: Collection[int]) -> None:
             relation = relations.by_id(tx, table)
         if warehouse.immediate is not None:
             warehouse.immediate.catch_up(warehouse, relation)
+            warehouse.immediate.publish(warehouse, relation)
 
 
 def _fill(warehouse: Warehouse, names: Sequence[TableName]) -> None:
