@@ -16,6 +16,7 @@ from trickle.catalog.records import Pin, Relation
 from trickle.catalog.store import Catalog
 from trickle.clock import Clock
 from trickle.engine import Engine
+from trickle.lake.commit import TableCommit
 from trickle.lake.location import Location
 from trickle.lake.prepared import Prepared
 from trickle.lake.snapshot import Snapshot
@@ -27,12 +28,24 @@ _PLAIN_FOLDER = re.compile(r"[a-z0-9][a-z0-9_]{0,63}\Z")
 class Immediate(Protocol):
     """What lets IMMEDIATE stream tables change together with the tables that they follow."""
 
-    def land(self, warehouse: Warehouse, table: Relation, pin: Pin, snapshot: Snapshot, prepared: Prepared) -> int:
-        """Commit the staged change of a pinned table and of all that follow it as one unit; the table's new version."""
+    def land(
+        self,
+        warehouse: Warehouse,
+        table: Relation,
+        pin: Pin,
+        snapshot: Snapshot,
+        prepared: Prepared,
+        commit: TableCommit,
+    ) -> None:
+        """Commit the staged change of a pinned table, by this commit, and of all that follow it as one unit."""
         ...
 
     def catch_up(self, warehouse: Warehouse, table: Relation) -> None:
         """Take in what the log of a pinned table has beyond its pin."""
+        ...
+
+    def publish(self, warehouse: Warehouse, table: Relation) -> None:
+        """Bring what changed with a pinned table to where it is published; raises nothing: the change has happened."""
         ...
 
 

@@ -19,6 +19,7 @@ from trickle.errors import (
     InvalidOption,
     SourceRefused,
     SourceUnreachable,
+    TrickleError,
     UnknownColumn,
     UnknownTable,
     UserError,
@@ -391,3 +392,18 @@ def test_by_sql(t: Trickle, there: Session, dsn: str) -> None:
     assert [tuple(row) for row in rows] == [("totals", "public.t2", "CURRENT")]
     t.sql("CALL trickle.unpublish('totals', drop => true)")
     assert t.list_publications() == []
+
+
+def test_an_address_that_does_not_work_leaves_the_one_that_does(t: Trickle, there: Session, dsn: str) -> None:
+    """Addresses that differ in what people are not shown are one place: a password, or an option as here."""
+    build(t)
+    t.publish("totals", dsn)
+    with pytest.raises(TrickleError):
+        t.publish("totals", f"{dsn}&options=-c%20no_such_setting%3D1")
+    t.sql("INSERT INTO orders VALUES (9, 'eve', 1)")
+    t.refresh_stream_table("totals")
+    assert [row.status for row in t.list_publications()] == ["CURRENT"]
+    assert published(there, "totals") == lake(t, "totals")
+    t.publish("totals", f"{dsn}&application_name=again")
+    with t.warehouse.catalog.read() as tx:
+        assert [one.dsn for one in publications.listing(tx)] == [f"{dsn}&application_name=again"]

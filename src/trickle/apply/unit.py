@@ -32,7 +32,7 @@ from trickle.apply.steps import Step, reached
 from trickle.catalog import history, intents, pins, relations, streams
 from trickle.catalog.records import Action, Intent, IntentMember, Outcome, Status
 from trickle.errors import ConcurrentModification, HistoryLost, InternalError, UnsupportedError
-from trickle.lake.commit import TableCommit, check_commit, commit_once, is_committed
+from trickle.lake.commit import TableCommit, check_commit, commit_once, is_committed, is_own
 from trickle.warehouse import Warehouse
 
 
@@ -183,10 +183,16 @@ def roll_forward(warehouse: Warehouse, intent: Intent) -> None:
             done += 1
     reached(Step.TABLES_COMMITTED)
     with warehouse.catalog.write() as tx:
-        if intents.remove(tx, intent.id):
-            for member in intent.members:
+        if intents.claim(tx, intent.id):
+            for member in _in_order(intent):
                 _finalise(tx, member, warehouse.clock.now())
+            intents.remove(tx, intent.id)
     reached(Step.FINALISED)
+
+
+def _in_order(intent: Intent) -> list[IntentMember]:
+    """The members in the order in which ``commit_unit`` locks them."""
+    return sorted(intent.members, key=lambda member: member.relation_id)
 
 
 def recover(warehouse: Warehouse, relation_ids: Sequence[int] | None = None) -> int:
@@ -198,6 +204,17 @@ def recover(warehouse: Warehouse, relation_ids: Sequence[int] | None = None) -> 
         with suppress(ConcurrentModification, UnsupportedError, HistoryLost, InternalError):
             roll_forward(warehouse, intent)
     return len(pending)
+
+
+def is_decided(warehouse: Warehouse, relation_id: int, commit: TableCommit) -> bool:
+    """Whether a unit with this very commit is decided: an intent holds it, or the table's log does.
+
+    What ``commit_unit`` raises does not tell: an error may come before the decision, after it, or after the end.
+    """
+    with warehouse.catalog.read() as tx:
+        members = [member for intent in intents.pending(tx, [relation_id]) for member in intent.members]
+    intended = {own.commit_id for m in members if m.relation_id == relation_id for _, own in commits_of(m)}
+    return commit.commit_id in intended or is_own(commit)
 
 
 def _stored_commits(warehouse: Warehouse, member: IntentMember) -> list[TableCommit]:
@@ -315,9 +332,9 @@ def _abandon(warehouse: Warehouse, intent: Intent, error: Exception) -> None:
     half_done = any(_has_happened(warehouse, member) for member in intent.members)
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
-        if not intents.remove(tx, intent.id):
+        if not intents.claim(tx, intent.id):
             return
-        for member in intent.members:
+        for member in _in_order(intent):
             if _PIN in member.result:
                 pin = pins.lock(tx, member.relation_id)
                 number = max(pin.number, member.refresh_number)
@@ -341,6 +358,7 @@ def _abandon(warehouse: Warehouse, intent: Intent, error: Exception) -> None:
                     error_code=getattr(error, "code", None),
                     error_message=str(error),
                 )
+        intents.remove(tx, intent.id)
 
 
 def _has_happened(warehouse: Warehouse, member: IntentMember) -> bool:

@@ -6,6 +6,7 @@ next refresh, or the scheduler, tries again.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -14,10 +15,11 @@ from trickle.algebra.names import TableName
 from trickle.catalog import alerts, publications, relations
 from trickle.catalog.outside import Publication
 from trickle.catalog.records import Event
-from trickle.errors import TrickleError
+from trickle.errors import ConcurrentModification, TrickleError
 from trickle.publish.bring import Published, bring
 from trickle.warehouse import Warehouse
 
+_logger = logging.getLogger(__name__)
 _FIRST_REST = 1.0
 _LONGEST_REST = 60.0
 
@@ -71,6 +73,20 @@ def follow(
 
 
 def _note_failure(warehouse: Warehouse, publication: Publication, error: TrickleError) -> None:
+    """Say in the catalog that a publication failed. What it follows has happened, so that nothing is raised."""
+    try:
+        try:
+            _enter(warehouse, publication, error, publication.relation.id)
+        except ConcurrentModification:
+            # The stream table was dropped meanwhile, maybe after we looked: the alert names it by its name alone.
+            _enter(warehouse, publication, error, None)
+    except TrickleError as unsaid:
+        _logger.warning(
+            "the publication of %s failed: %s, and so did the note of it: %s", publication.relation.name, error, unsaid
+        )
+
+
+def _enter(warehouse: Warehouse, publication: Publication, error: TrickleError, relation_id: int | None) -> None:
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
         publications.update(tx, publication.id, last_error=str(error), last_error_at=now)
@@ -78,7 +94,7 @@ def _note_failure(warehouse: Warehouse, publication: Publication, error: Trickle
             alerts.add(
                 tx,
                 event=Event.STALE_DATA.value,
-                relation_id=publication.relation.id,
+                relation_id=relation_id,
                 payload={
                     "publication": f"{publication.schema}.{publication.table}",
                     "stream_table": str(publication.relation.name),

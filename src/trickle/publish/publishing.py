@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
@@ -86,9 +87,7 @@ def publish(
             )
         is_new = True
     else:
-        with warehouse.catalog.write() as tx:
-            publications.update(tx, known.id, dsn=dsn)
-            known = publications.get(tx, known.id)
+        known = dataclasses.replace(known, dsn=dsn)
         is_new = False
     try:
         _published(warehouse, known, settings, tuple(key), replace=replace)
@@ -96,7 +95,9 @@ def publish(
         if is_new:
             _take_back(warehouse, known, settings)
         raise
-    with warehouse.catalog.read() as tx:
+    with warehouse.catalog.write() as tx:
+        # Not before it has worked: the address that is known may be the better one.
+        publications.update(tx, known.id, dsn=dsn)
         return publications.get(tx, known.id)
 
 

@@ -12,8 +12,8 @@ from pyspark.sql.types import StructType
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName, check_columns, nearest
-from trickle.catalog import alerts, relations, streams
-from trickle.catalog.records import Initiator, Kind, RefreshMode, Relation, Severity, Status, StreamTable
+from trickle.catalog import alerts, intents, pins, relations, streams
+from trickle.catalog.records import Dependency, Initiator, Kind, RefreshMode, Relation, Severity, Status, StreamTable
 from trickle.errors import (
     ConcurrentModification,
     CycleError,
@@ -37,6 +37,7 @@ from trickle.refresh.lineage import load_lineage
 from trickle.refresh.options import check_mode, check_options
 from trickle.refresh.schedule import CALCULATED, check_schedule
 from trickle.refresh.settled import settled, with_settled_views
+from trickle.sources.lake import LakePosition
 from trickle.sql import Query, query
 from trickle.tables import guard, pinning
 from trickle.tables.ddl import drop_unregistered, remove, taken
@@ -99,6 +100,7 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
     try:
         now = warehouse.clock.now()
         with warehouse.catalog.write() as tx:
+            pinning.pin(tx, followed, now)
             relation = relations.add(
                 tx,
                 name=definition.name,
@@ -121,7 +123,6 @@ def create_stream_table(warehouse: Warehouse, definition: Definition, *, initial
                 canonical=analysed.canonical,
             )
             relations.set_dependencies(tx, relation.id, dependencies_of(definition.query, analysed.reading))
-            pinning.pin(tx, followed, now)
     except BaseException:
         drop_unregistered(warehouse, definition.name, location)
         raise
@@ -187,7 +188,9 @@ def alter(
     if analysed is not None and kept is not None:
         followed = _followed(warehouse, name, mode, kept, analysed)
     now = warehouse.clock.now()
+    fills = analysed is not None and initialize and (text is not None or stream.populated)
     with warehouse.catalog.write() as tx:
+        reads = relations.dependencies(tx, stream.relation.id)
         pinning.pin(tx, followed, now)
         if stream.refresh_mode is RefreshMode.IMMEDIATE and mode is not RefreshMode.IMMEDIATE:
             refuse_leaving(tx, stream)
@@ -198,18 +201,43 @@ def alter(
             # What is stored differs: by changes, hidden columns are kept beside the visible ones.
             number = streams.lock(tx, stream.relation.id).refresh_number + 1
             streams.update(tx, stream.relation.id, now=now, needs_reinitialize=stream.populated, refresh_number=number)
-        pinning.release(tx)
+        left = streams.by_id(tx, stream.relation.id).refresh_number
+        back = _WayBack(stream, reads, left) if fills and mode is RefreshMode.IMMEDIATE else None
+        if back is None:
+            pinning.release(tx)
     if analysed is not None:
         tell(name, [*analysed.notices, *_loose_ends(warehouse, name)])
-    if analysed is not None and initialize and (text is not None or stream.populated):
-        # Other contents are what was asked for: no gate compares them with those of the old definition.
-        try:
-            _settle(warehouse, followed)
-            _fill(warehouse, _with_followers(warehouse, stream.relation))
-        except BaseException:
-            _undo_mode(warehouse, stream, mode)
-            raise
+    if fills:
+        _refill(warehouse, stream.relation, followed, back)
     return get(warehouse, name)
+
+
+@dataclass(frozen=True)
+class _WayBack:
+    """A stream table before an ALTER that makes or leaves it IMMEDIATE. What it read keeps its pin until it is sure."""
+
+    before: StreamTable
+    reads: Sequence[Dependency]
+    number: int
+    """The refresh number that the ALTER left."""
+
+
+def _refill(warehouse: Warehouse, relation: Relation, followed: Collection[int], back: _WayBack | None) -> None:
+    """Fill a stream table that was changed.
+
+    Other contents are what was asked for: no gate compares them with those of the old definition.
+    """
+    try:
+        _settle(warehouse, followed)
+        _fill(warehouse, _with_followers(warehouse, relation))
+    except BaseException:
+        if back is not None:
+            _go_back(warehouse, back)
+        raise
+    if back is not None:
+        # Where a statement is under way, a later change takes the pin off: it is in nobody's way.
+        with suppress(ConcurrentModification), warehouse.catalog.write() as tx:
+            pinning.release(tx)
 
 
 def _redefine(warehouse: Warehouse, tx: Session, stream: StreamTable, text: Query, analysed: Analysed) -> None:
@@ -248,6 +276,7 @@ def _settle(warehouse: Warehouse, followed: Collection[int]) -> None:
             relation = relations.by_id(tx, table)
         if warehouse.immediate is not None:
             warehouse.immediate.catch_up(warehouse, relation)
+            warehouse.immediate.publish(warehouse, relation)
 
 
 def _fill(warehouse: Warehouse, names: Sequence[TableName]) -> None:
@@ -267,12 +296,45 @@ def _with_followers(warehouse: Warehouse, relation: Relation) -> list[TableName]
         return [relation.name, *(each.name for each in pinning.followers(tx, [relation.id]))]
 
 
-def _undo_mode(warehouse: Warehouse, before: StreamTable, mode: RefreshMode) -> None:
-    """A stream table that could not be brought to where its sources stand does not become IMMEDIATE."""
-    if mode is RefreshMode.IMMEDIATE and before.refresh_mode is not mode:
-        with suppress(TrickleError), warehouse.catalog.write() as tx:
-            streams.update(tx, before.relation.id, now=warehouse.clock.now(), refresh_mode=before.refresh_mode)
+def _go_back(warehouse: Warehouse, back: _WayBack) -> None:
+    """Have a stream table be what it was, unless its contents have come after all.
+
+    Otherwise every statement on what it follows would fail with it.
+    """
+    before, table, now = back.before, back.before.relation.id, warehouse.clock.now()
+    with suppress(TrickleError):
+        with warehouse.catalog.write() as tx:
+            stored = streams.lock(tx, table)
+            came = stored.refresh_number > back.number and not stored.needs_reinitialize
+            if came or intents.pending(tx, [table]):
+                return
+            behind = before.refresh_mode is RefreshMode.IMMEDIATE and _is_behind(tx, stored)
+            streams.update(
+                tx,
+                table,
+                now=now,
+                query=before.query,
+                canonical=before.canonical,
+                always_refresh=before.always_refresh,
+                schedule=before.schedule,
+                refresh_mode=before.refresh_mode,
+                options=before.options,
+                status=before.status,
+                consecutive_errors=before.consecutive_errors,
+                needs_reinitialize=before.needs_reinitialize or behind,
+                refresh_number=stored.refresh_number + 1,
+            )
+            relations.set_dependencies(tx, table, back.reads)
             pinning.release(tx)
+        if behind:
+            _fill(warehouse, _with_followers(warehouse, before.relation))
+
+
+def _is_behind(tx: Session, stream: StreamTable) -> bool:
+    """Whether a source was moved without the stream table, while that did not follow it."""
+    held = {source: pin.version for source, pin in pins.of(tx, stream.frontier).items()}
+    held |= {one.relation.id: one.version for one in streams.listing(tx)}
+    return any(LakePosition.parse(at).version != held.get(source) for source, at in stream.frontier.items())
 
 
 def get(warehouse: Warehouse, name: TableName) -> StreamTable:

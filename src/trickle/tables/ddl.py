@@ -157,6 +157,9 @@ def _register(
                 now=now,
             )
         else:
+            # Asked again: a stream table may have become IMMEDIATE while the rows were written.
+            relations.lock(tx, existing.id)
+            guard.refuse_following(tx, existing, None, f"replace {existing.name}")
             relations.update(
                 tx, existing.id, now=now, uid=uid, location=kept, key=tuple(key), comment=statement.comment
             )

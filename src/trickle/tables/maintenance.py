@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName, visible
-from trickle.apply.unit import PinnedMember, application_id, commit_unit, commits_of
+from trickle.apply.unit import PinnedMember, application_id, commit_unit, commits_of, is_decided, recover
 from trickle.catalog import alerts, history, intents, jobs, pins, publications, relations, streams, watermarks
 from trickle.catalog.records import Kind, Relation
 from trickle.changes.between import ChangeBuffer
 from trickle.errors import ConcurrentModification, InvalidOption, WrongKind
-from trickle.lake.commit import commit
+from trickle.lake.commit import TableCommit, commit
 from trickle.lake.compact import compact
 from trickle.lake.location import Location
 from trickle.lake.prepared import Prepared
@@ -51,11 +51,7 @@ def compact_table(warehouse: Warehouse, name: TableName) -> Compacted:
     before = len(snapshot.files)
     if prepared.is_empty:
         return Compacted(str(name), before, before, snapshot.version)
-    try:
-        version = _commit(warehouse, relation, prepared)
-    except ConcurrentModification:
-        prepared.discard()
-        raise
+    version = _commit(warehouse, relation, prepared)
     return Compacted(str(name), before, before - len(prepared.removes) + len(prepared.adds), version)
 
 
@@ -66,17 +62,29 @@ def _commit(warehouse: Warehouse, relation: Relation, prepared: Prepared) -> int
     """
     with warehouse.catalog.read() as tx:
         pin = pins.find(tx, relation.id)
-    if pin is not None and pin.version == prepared.read_version:
-        number = pin.number + 1
-        change = prepared.as_commit(app=(application_id(relation.uid), number))
-        commit_unit(warehouse, [PinnedMember(relation.id, number, change, change.version, pin.position)])
-        return change.version
-    version = commit(prepared.as_commit())
+    if pin is not None and pin.version != prepared.read_version:
+        pin = None
+    change = prepared.as_commit(app=None if pin is None else (application_id(relation.uid), pin.number + 1))
+    try:
+        if pin is None:
+            _commit_alone(warehouse, relation, change)
+        else:
+            commit_unit(warehouse, [PinnedMember(relation.id, pin.number + 1, change, change.version, pin.position)])
+    except ConcurrentModification:
+        # It may have come after the commit: then the files are the table's.
+        recover(warehouse, [relation.id])
+        if not is_decided(warehouse, relation.id, change):
+            prepared.discard()
+            raise
+    return change.version
+
+
+def _commit_alone(warehouse: Warehouse, relation: Relation, change: TableCommit) -> None:
+    commit(change)
     if relation.kind is Kind.STREAM_TABLE:
         with warehouse.catalog.write() as tx:
-            if streams.lock(tx, relation.id).version == prepared.read_version:
-                streams.update(tx, relation.id, now=warehouse.clock.now(), version=version)
-    return version
+            if streams.lock(tx, relation.id).version == change.read_version:
+                streams.update(tx, relation.id, now=warehouse.clock.now(), version=change.version)
 
 
 def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool = False) -> list[str]:

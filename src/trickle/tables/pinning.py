@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session
 from trickle.apply.unit import application_id, recover
 from trickle.catalog import intents, pins, relations, streams
 from trickle.catalog.records import Kind, Pin, RefreshMode, Relation
-from trickle.errors import ConcurrentModification, ForeignWrite, HistoryLost
+from trickle.errors import ConcurrentModification, CorruptTable, ForeignWrite, HistoryLost
 from trickle.lake.changes import count_changes
 from trickle.lake.commit import INFO_KEY, open_table
 from trickle.lake.location import Location
@@ -24,11 +24,16 @@ from trickle.lake.log import read_commits
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.warehouse import Warehouse
 
+_LOOKS = 100
+"""How often a table is looked at that others change meanwhile."""
+
 
 @dataclass(frozen=True)
 class Standing:
     """Where a table stands before it is pinned."""
 
+    uid: str
+    """Of the incarnation that was looked at."""
     version: int
     number: int
     """Of the last unit that moved it, where it was pinned before: the log remembers it."""
@@ -46,12 +51,15 @@ class Target:
 def standing(warehouse: Warehouse, table: Relation) -> Standing:
     """Where a table stands, to be pinned there."""
     log = open_table(warehouse.location_of(table))
-    return Standing(log.version(), log.transaction_version(application_id(table.uid)) or 0)
+    return Standing(table.uid, log.version(), log.transaction_version(application_id(table.uid)) or 0)
 
 
 def pin(tx: Session, tables: Mapping[int, Standing], now: datetime) -> None:
     """Pin tables where they stand; of those that have a pin, take the next number."""
     for relation_id, found in sorted(tables.items()):
+        table = relations.lock(tx, relation_id)
+        if table.uid != found.uid:
+            raise ConcurrentModification(f"{table.name} was replaced by another session", hint="try again")
         if pins.find(tx, relation_id) is None:
             pins.add(tx, relation_id, now, version=found.version, number=found.number)
         else:
@@ -102,7 +110,7 @@ def opened(warehouse: Warehouse, table: Relation) -> Target:
     ForeignWrite when somebody else has written into a table with a pin.
     """
     location = warehouse.location_of(table)
-    while True:
+    for _ in range(_LOOKS):
         snapshot = open_snapshot(location)
         # In this order: what the log has and the catalog does not know then, no unit of ours has written.
         with warehouse.catalog.read() as tx:
@@ -111,6 +119,7 @@ def opened(warehouse: Warehouse, table: Relation) -> Target:
             readers = followers(tx, [table.id]) if found is not None else []
         if found is None or found.version is None:
             return Target(table, snapshot, None)
+        shown = found.version
         if unfinished:
             recover(warehouse, [table.id])
         elif found.version <= snapshot.version:
@@ -120,6 +129,12 @@ def opened(warehouse: Warehouse, table: Relation) -> Target:
                 raise _foreign(table, found.version, snapshot.version, readers)
             # A statement that began before the table was pinned.
             warehouse.immediate.catch_up(warehouse, table)
+    if shown > snapshot.version:
+        raise CorruptTable(
+            f"the log of {table.name} ends before the version that readers see",
+            detail=f"{location.uri} is at version {snapshot.version}, readers are shown version {shown}",
+        )
+    raise ConcurrentModification(f"{table.name} is being changed by others all the time", hint="try again")
 
 
 def is_equal(location: Location, old: int, new: int) -> bool:
@@ -150,12 +165,13 @@ def _foreign(table: Relation, pinned: int, newest: int, readers: Iterable[Relati
     )
 
 
-def follow(warehouse: Warehouse, table: Relation, before: int, after: int) -> None:
-    """Show readers a version that was committed without a change of rows, where they saw the one before it."""
+def follow(warehouse: Warehouse, table: Relation, after: int) -> None:
+    """Show readers a version that was committed without a change of rows, where they see the same rows."""
+    location = warehouse.location_of(table)
     with warehouse.catalog.write() as tx:
         if pins.find(tx, table.id) is None:
             return
         held = pins.lock(tx, table.id)
-        if held.version == before:
+        if held.version is not None and held.version < after and is_equal(location, held.version, after):
             now = warehouse.clock.now()
             pins.move(tx, table.id, version=after, number=held.number + 1, position=held.position, now=now)

@@ -2,7 +2,8 @@
 
 One Delta commit is atomic by itself, so base tables need no intent. Work computed from a snapshot is computed anew on
 a conflict; a blind append is committed again as it is, unless the table's shape changed under it. A table with a pin
-is followed by IMMEDIATE stream tables and is committed together with them (``Warehouse.immediate``).
+is followed by IMMEDIATE stream tables and is committed together with them (``Warehouse.immediate``). There an error may
+come after the commit: before anything is discarded or tried again, that very commit is looked for.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from trickle.algebra.names import TableName, nearest, quote
-from trickle.catalog import intents, pins, relations
+from trickle.apply.unit import application_id, is_decided, recover
+from trickle.catalog import pins, relations
 from trickle.catalog.records import Kind, Relation
 from trickle.catalog.store import Catalog
 from trickle.errors import (
@@ -31,7 +33,7 @@ from trickle.errors import (
     UnknownColumn,
     WrongKind,
 )
-from trickle.lake.commit import commit
+from trickle.lake.commit import TableCommit, commit
 from trickle.lake.few import Few
 from trickle.lake.prepared import Prepared
 from trickle.lake.rewrite import append, overwrite
@@ -108,7 +110,10 @@ def append_rows(
 
 @contextmanager
 def _in_turn(warehouse: Warehouse, table: Relation) -> Iterator[None]:
-    """Threads of one process change tables with a pin one after the other: of two at once, one would work in vain."""
+    """Threads of one process change tables with a pin one after the other: of two at once, one would work in vain.
+
+    Afterwards, when the next may go on, what changed is published.
+    """
     with warehouse.catalog.read() as tx:
         pinned = pins.find(tx, table.id) is not None
     if not pinned:
@@ -116,6 +121,7 @@ def _in_turn(warehouse: Warehouse, table: Relation) -> Iterator[None]:
         return
     with _queues.setdefault(warehouse.catalog, threading.RLock()):
         yield
+    _immediate(warehouse).publish(warehouse, table)
 
 
 def _landed(warehouse: Warehouse, target: Target, prepared: Prepared) -> int:
@@ -124,13 +130,18 @@ def _landed(warehouse: Warehouse, target: Target, prepared: Prepared) -> int:
         version = commit(prepared.as_commit())
         _follow_up(warehouse, target.relation)
         return version
+    relation, pin = target.relation, target.pin
+    change = prepared.as_commit(app=(application_id(relation.uid), pin.number + 1))
     try:
-        return _immediate(warehouse).land(warehouse, target.relation, target.pin, target.snapshot, prepared)
+        _immediate(warehouse).land(warehouse, relation, pin, target.snapshot, prepared, change)
     except ConcurrentModification:
-        raise
+        recover(warehouse, [relation.id])
+        if not is_decided(warehouse, relation.id, change):
+            raise
     except BaseException:
-        _take_back(warehouse, target, prepared)
+        _take_back(warehouse, relation, change, prepared)
         raise
+    return change.version
 
 
 def _immediate(warehouse: Warehouse) -> Immediate:
@@ -149,18 +160,16 @@ def _follow_up(warehouse: Warehouse, table: Relation) -> None:
             pinned = pins.find(tx, table.id) is not None
         if pinned:
             _immediate(warehouse).catch_up(warehouse, table)
+            _immediate(warehouse).publish(warehouse, table)
 
 
-def _take_back(warehouse: Warehouse, target: Target, prepared: Prepared) -> None:
+def _take_back(warehouse: Warehouse, table: Relation, change: TableCommit, prepared: Prepared) -> None:
     """Remove what a failed statement staged, unless its unit was decided: then it will happen."""
-    assert target.pin is not None
     try:
-        with warehouse.catalog.read() as tx:
-            now = pins.find(tx, target.relation.id)
-            decided = bool(intents.pending(tx, [target.relation.id]))
+        decided = is_decided(warehouse, table.id, change)
     except CatalogUnreachable:
         return  # Whether the intent stands is not known: vacuum removes what nobody refers to.
-    if not decided and now is not None and now.number == target.pin.number:
+    if not decided:
         prepared.discard()
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
 from tests.immediate.lake.checking import agree, pinned
-from tests.scenarios.story import contents, refused, state
+from tests.scenarios.story import changed, contents, refused, state
 from trickle.algebra.names import TableName
 from trickle.api import Trickle
+from trickle.apply.steps import Step, observe
+from trickle.catalog import pins
 from trickle.catalog.records import Kind, Relation
 from trickle.errors import (
+    ConcurrentModification,
+    CorruptTable,
     DependentsExist,
     InvalidOption,
     TrickleError,
@@ -22,7 +28,11 @@ from trickle.errors import (
     UnsupportedQuery,
     UserError,
 )
+from trickle.lake.prepared import Prepared
+from trickle.lake.rewrite import append
 from trickle.refresh.following import _refuse_source
+from trickle.tables.pinning import Standing, standing
+from trickle.warehouse import Warehouse
 
 
 @pytest.fixture
@@ -158,3 +168,111 @@ def test_what_cannot_be_filled_is_not_kept(shop: Trickle) -> None:
     with pytest.raises(TrickleError):
         t.alter_stream_table("later", refresh_mode="IMMEDIATE")
     assert (state(t, "later").refresh_mode, pinned(t)) == ("AUTO", set())
+
+
+def test_a_new_query_that_fails_leaves_the_old_one(shop: Trickle) -> None:
+    """Statements on what it follows would fail otherwise, one and all."""
+    t = shop
+    t.sql("CREATE TABLE other (x INT); INSERT INTO other VALUES (1), (0)")
+    immediate(t, "s", "SELECT sum(v) AS v FROM orders")
+    immediate(t, "above", "SELECT v + 1 AS v FROM s")
+    before = state(t, "s")
+    with pytest.raises(TrickleError, match=r"(?i)divi"):
+        t.alter_stream_table("s", query="SELECT CAST(sum(1 / x) AS BIGINT) AS v FROM other", description="new")
+    after = state(t, "s")
+    assert (after.query, after.refresh_mode, after.status) == (before.query, "IMMEDIATE", "ACTIVE")
+    assert pinned(t) == {"orders"}
+    t.sql("INSERT INTO other VALUES (0); INSERT INTO orders VALUES (4, 4, 100)")
+    assert contents(t, "above") == [(136,)]
+    agree(t)
+    t.sql("DELETE FROM other WHERE x = 0")
+    t.alter_stream_table("s", query="SELECT CAST(sum(1 / x) AS BIGINT) AS v FROM other")
+    assert pinned(t) == {"other"}
+    t.sql("INSERT INTO other VALUES (1)")
+    assert contents(t, "above") == [(3,)]
+    agree(t)
+
+
+def test_what_was_written_while_a_new_query_failed_is_taken_in(shop: Trickle, monkeypatch: pytest.MonkeyPatch) -> None:
+    t = shop
+    t.sql("CREATE TABLE other (x INT); INSERT INTO other VALUES (1), (0)")
+    immediate(t, "s", "SELECT sum(v) AS v FROM orders")
+
+    def late(warehouse: Warehouse, followed: Collection[int]) -> None:
+        t.sql("INSERT INTO orders VALUES (4, 4, 100)")
+
+    monkeypatch.setattr("trickle.refresh.definition._settle", late)
+    with pytest.raises(TrickleError, match=r"(?i)divi"):
+        t.alter_stream_table("s", query="SELECT sum(1 / x) AS v FROM other")
+    assert contents(t, "s") == [(135,)]
+    agree(t)
+    t.sql("DELETE FROM orders WHERE id = 4")
+    assert contents(t, "s") == [(35,)]
+    agree(t)
+
+
+def test_a_table_that_is_followed_meanwhile_is_not_replaced(shop: Trickle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The replacement was allowed, and its rows are being written, when a stream table becomes IMMEDIATE."""
+    t = shop
+
+    def late(*given: Any) -> Prepared:
+        monkeypatch.undo()
+        immediate(t, "s", "SELECT sum(v) AS v FROM orders")
+        return append(*given)
+
+    monkeypatch.setattr("trickle.tables.ddl.append", late)
+    with pytest.raises(DependentsExist, match="IMMEDIATE stream table s"):
+        t.sql("CREATE OR REPLACE TABLE orders AS SELECT 1 AS id, 1 AS k, 1 AS v")
+    t.sql("INSERT INTO orders VALUES (4, 4, 100)")
+    assert contents(t, "s") == [(135,)]
+    agree(t)
+
+
+def test_a_table_that_is_replaced_meanwhile_is_not_followed(shop: Trickle, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the table stood was found out, and then it is another one."""
+    t = shop
+
+    def late(warehouse: Warehouse, table: Relation) -> Standing:
+        monkeypatch.undo()
+        found = standing(warehouse, table)
+        t.sql("CREATE OR REPLACE TABLE orders AS SELECT 1 AS id, 1 AS k, 1 AS v")
+        return found
+
+    monkeypatch.setattr("trickle.refresh.following.standing", late)
+    with pytest.raises(ConcurrentModification, match="orders was replaced"):
+        immediate(t, "s", "SELECT sum(v) AS v FROM orders")
+    assert pinned(t) == set()
+    immediate(t, "s", "SELECT sum(v) AS v FROM orders")
+    t.sql("INSERT INTO orders VALUES (4, 4, 100)")
+    assert contents(t, "s") == [(101,)]
+    agree(t)
+
+
+def test_a_pin_beyond_the_log_is_told(shop: Trickle) -> None:
+    immediate(shop, "s", "SELECT sum(v) AS v FROM orders")
+    with shop.warehouse.catalog.write() as tx:
+        (held,) = pins.of(tx).values()
+        now = shop.warehouse.clock.now()
+        pins.move(tx, held.relation_id, version=99, number=held.number, position=None, now=now)
+    with pytest.raises(CorruptTable, match="ends before the version that readers see"):
+        shop.sql("INSERT INTO orders VALUES (4, 4, 100)")
+
+
+def test_a_column_that_is_added_while_a_statement_ends_is_seen(shop: Trickle) -> None:
+    """The statement is in the log and readers do not see it yet: first it is ended."""
+    t = shop
+    immediate(t, "s", "SELECT sum(v) AS v FROM orders")
+
+    def watch(step: Step, _: int) -> None:
+        if step is Step.TABLES_COMMITTED:
+            observe(None)
+            t.sql("ALTER TABLE orders ADD COLUMN note STRING")
+
+    observe(watch)
+    try:
+        t.sql("INSERT INTO orders VALUES (4, 4, 100)")
+    finally:
+        observe(None)
+    assert changed(t, "UPDATE orders SET note = 'x' WHERE note IS NULL AND id = -1") == (0, 0)
+    assert contents(t, "orders") == [(1, 1, 10, None), (2, 1, 20, None), (3, 2, 5, None), (4, 4, 100, None)]
+    agree(t, moved=True)

@@ -7,42 +7,56 @@ everything at once; a failure before the unit is decided leaves nothing.
 
 Two statements at once on the table, or on two tables with a stream table in common, cannot both be committed: the
 second finds the number of the pin, or of the stream table, taken (ConcurrentModification), and is computed anew.
+
+Publications are brought along when the statement has happened and other statements may go on: their servers may be slow
+or dead, and what becomes of them is no part of the statement.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 
-from trickle.apply.unit import PinnedMember, application_id, commit_unit
+from trickle.apply.unit import PinnedMember, commit_unit
 from trickle.catalog import pins
 from trickle.catalog.records import Pin, Relation
 from trickle.immediate.lake.rebasing import rebase
+from trickle.lake.commit import TableCommit
 from trickle.lake.prepared import Prepared
 from trickle.lake.snapshot import Snapshot
-from trickle.publish.following import follow
+from trickle.publish.following import Patience, follow
 from trickle.refresh.brought import Brought, staged_base
 from trickle.refresh.execute import refresh
 from trickle.tables.pinning import followers
 from trickle.warehouse import Warehouse
 
+_logger = logging.getLogger(__name__)
+
 
 class Following:
     """Lets IMMEDIATE stream tables change together with the tables that they follow (``Warehouse.immediate``)."""
 
-    def land(self, warehouse: Warehouse, table: Relation, pin: Pin, snapshot: Snapshot, prepared: Prepared) -> int:
-        """Commit the staged change of a table and of all that follow it as one unit; the table's new version."""
-        number = pin.number + 1
-        commit = prepared.as_commit(app=(application_id(table.uid), number))
-        member = PinnedMember(table.id, number, commit, commit.version, pin.position)
+    def __init__(self) -> None:
+        self._patience = Patience()
+
+    def land(
+        self,
+        warehouse: Warehouse,
+        table: Relation,
+        pin: Pin,
+        snapshot: Snapshot,
+        prepared: Prepared,
+        commit: TableCommit,
+    ) -> None:
+        """Commit the staged change of a table and of all that follow it as one unit."""
+        member = PinnedMember(table.id, pin.number + 1, commit, commit.version, pin.position)
         with warehouse.catalog.read() as tx:
             readers: Sequence[Relation] = followers(tx, [table.id])
         if readers:
             brought = Brought(staged={table.id: staged_base(snapshot, prepared)}, members=[member])
             refresh(warehouse, [reader.name for reader in readers], brought=brought)
-            follow(warehouse, [reader.name for reader in readers])
         else:
             commit_unit(warehouse, [member])
-        return commit.version
 
     def catch_up(self, warehouse: Warehouse, table: Relation) -> None:
         """Take in what the log of a table has beyond its pin."""
@@ -50,3 +64,13 @@ class Following:
             if pins.find(tx, table.id) is None:
                 return
         rebase(warehouse, [table])
+
+    def publish(self, warehouse: Warehouse, table: Relation) -> None:
+        """Bring what changed with a table to where it is published; those that failed lately rest for a while."""
+        try:
+            with warehouse.catalog.read() as tx:
+                readers = followers(tx, [table.id])
+            if readers:
+                follow(warehouse, [reader.name for reader in readers], self._patience)
+        except Exception:  # The statement has happened: no failure may look as if it had not.
+            _logger.warning("what follows %s was not published", table.name, exc_info=True)

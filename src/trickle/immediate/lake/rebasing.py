@@ -41,6 +41,7 @@ def refresh_stream_table(warehouse: Warehouse, name: TableName, *, force: bool =
         follow(warehouse, [table_name(one.name) for one in results])
         return results[0]
     results = rebase(warehouse, tables, stream.relation, force=force)
+    follow(warehouse, [table_name(one.name) for one in results])
     return next((one for one in results if one.name == str(name)), _nothing(warehouse, name))
 
 
@@ -67,9 +68,7 @@ def rebase(
         members=[_member(held[table.id], newest[table.id]) for table in behind],
     )
     names = list(dict.fromkeys(relation.name for relation in moved))
-    results = refresh(warehouse, names, force=force, brought=brought)
-    follow(warehouse, names)
-    return results
+    return refresh(warehouse, names, force=force, brought=brought)
 
 
 def _is_behind(warehouse: Warehouse, table: Relation, held: dict[int, Pin], newest: dict[int, int]) -> bool:
