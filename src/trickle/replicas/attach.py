@@ -13,7 +13,7 @@ from trickle.apply.unit import recover
 from trickle.catalog import databases, hosted, pins, relations
 from trickle.catalog.outside import Database, Replica
 from trickle.catalog.records import Kind, Relation
-from trickle.errors import ConcurrentModification, InvalidOption, SourceUnreachable
+from trickle.errors import ConcurrentModification, InvalidOption, SourceRefused, SourceUnreachable
 from trickle.lake.create import create
 from trickle.lake.create import drop as drop_table
 from trickle.lake.location import Location
@@ -24,7 +24,7 @@ from trickle.replicas.captures import POLLING, SCHEDULE, capture_of, check_mode,
 from trickle.replicas.loading import Progress, Source, lake_key, lake_schema, load
 from trickle.replicas.locks import one_at_a_time
 from trickle.replicas.polling import check_interval
-from trickle.replicas.switching import Switch, choose, tidy
+from trickle.replicas.switching import Switch, choose, disarm_all, tidy
 from trickle.tables.ddl import refuse_removal, remove, taken
 from trickle.warehouse import Warehouse
 
@@ -65,7 +65,7 @@ def attach_postgres(
         if not found:
             raise InvalidOption(f"there is no table in the schema {schema!r} of {place}")
         database = _entered(warehouse, name, dsn, mode, options)
-        with one_at_a_time(connection, database):
+        with one_at_a_time(connection, database.name):
             switch = Switch(warehouse, database, connection, settings)
             database = choose(replace(switch, database=tidy(switch)), found)
             made = [_enter(warehouse, database, table, schema) for table in found]
@@ -97,31 +97,50 @@ def detach(
 ) -> list[Relation]:
     """Let go of a database, or of some of its replicas: here, and at the source.
 
-    Refused while others read a replica, unless ``cascade``. ``force`` goes on when the server does not answer, and
-    leaves its triggers behind.
+    Refused while others read a replica, unless ``cascade``. ``force`` goes on when the server does not answer or lets
+    nobody in, and leaves there what captures.
+    """
+    with warehouse.catalog.read() as tx:
+        database = databases.get(tx, name)
+    wanted = _LISTED.findall(tables) if isinstance(tables, str) else tables
+    if not cascade:
+        # All or none: half a database would have to be let go of again.
+        refuse_removal(warehouse, [replica.relation for replica in _going(warehouse, database, wanted)[0]], "detach")
+    try:
+        with connected(database.dsn) as connection, one_at_a_time(connection, database.name):
+            return _detached(warehouse, name, wanted, connection, cascade=cascade)
+    except (SourceUnreachable, SourceRefused):
+        if not force:
+            raise
+    return _detached(warehouse, name, wanted, None, cascade=cascade)
+
+
+def _going(
+    warehouse: Warehouse, database: Database, wanted: Sequence[str] | None
+) -> tuple[list[Replica], list[Replica]]:
+    """The replicas that are to be let go of, and those that stay."""
+    with warehouse.catalog.read() as tx:
+        found = databases.replicas(tx, database.id)
+    going = found if wanted is None else [_named(found, table) for table in wanted]
+    return going, [replica for replica in found if replica not in going]
+
+
+def _detached(
+    warehouse: Warehouse, name: str, wanted: Sequence[str] | None, connection: Connection | None, *, cascade: bool
+) -> list[Relation]:
+    """The source first: the catalog is the only one who knows what is armed there, so it forgets last. When that does
+    not come to its end, the next ingest arms and loads anew what is still here, and detaching can be repeated.
     """
     with warehouse.catalog.read() as tx:
         database = databases.get(tx, name)
         settings = warehouse.settings(tx)
-        found = databases.replicas(tx, database.id)
-    wanted = _LISTED.findall(tables) if isinstance(tables, str) else tables
-    going = found if wanted is None else [_named(found, table) for table in wanted]
+    going, staying = _going(warehouse, database, wanted)
+    recover(warehouse, [replica.relation.id for replica in going])
+    if connection is not None:
+        disarm_all(Switch(warehouse, database, connection, settings), going, last=not staying)
     gone: list[Relation] = []
-    if not cascade:
-        # All or none: half a database would have to be let go of again.
-        refuse_removal(warehouse, [replica.relation for replica in going], "detach")
     for replica in going:
-        recover(warehouse, [replica.relation.id])
         gone += remove(warehouse, replica.relation, cascade=cascade, statement="detach")
-    try:
-        with connected(database.dsn) as connection:
-            tidy(Switch(warehouse, database, connection, settings), found)
-            capture = capture_of(database, connection, settings)
-            for replica in going:
-                capture.disarm(shape.from_json(replica.oid, replica.schema, replica.table, replica.shape))
-    except SourceUnreachable:
-        if not force:
-            raise
     forget_if_empty(warehouse, database.name)
     return gone
 

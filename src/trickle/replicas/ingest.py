@@ -112,7 +112,7 @@ def _upstream(tx: Session, relation_ids: Collection[int]) -> set[int]:
 def ingest_one(warehouse: Warehouse, database: Database, *, fence: Fence | None = None) -> list[IngestResult]:
     """Bring the replicas of one database to the present."""
     try:
-        with connected(database.dsn) as connection, one_at_a_time(connection, database):
+        with connected(database.dsn) as connection, one_at_a_time(connection, database.name):
             results = _Ingest(warehouse, database, connection, fence).run()
     except TrickleError as error:
         _note_failure(warehouse, database, error)

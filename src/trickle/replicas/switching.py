@@ -22,10 +22,10 @@ from trickle.errors import InternalError, SourceRefused, TrickleError
 from trickle.postgres.connect import Connection
 from trickle.postgres.tables import SourceTable
 from trickle.replicas import shape
-from trickle.replicas.captures import CAPTURE, POLLING, TRIGGER, WAL, capture_named, mode_of, wal_of
+from trickle.replicas.captures import CAPTURE, POLLING, SLOT, TRIGGER, WAL, capture_named, mode_of, wal_of
 from trickle.replicas.loading import Fence
 from trickle.settings import Settings
-from trickle.sources.postgres import transition
+from trickle.sources.postgres import slots, transition
 from trickle.sources.postgres.capture import Capture, State
 from trickle.warehouse import Warehouse
 
@@ -135,15 +135,25 @@ def fall_back(switch: Switch, tables: Sequence[SourceTable]) -> Database:
     return tidy(switch)
 
 
-def tidy(switch: Switch, replicas: Sequence[Replica] | None = None) -> Database:
-    """Disarm what a transition that did not come to its end left armed, on all replicas or, once the catalog has let go
-    of them, on those given.
-    """
+def tidy(switch: Switch) -> Database:
+    """Disarm what a transition that did not come to its end left armed."""
     leaving = switch.database.options.get(LEAVING)
     if leaving is None:
         return switch.database
-    transition.disarm(switch.capture(str(leaving)), _tables(switch.replicas() if replicas is None else replicas))
+    transition.disarm(switch.capture(str(leaving)), _tables(switch.replicas()))
     return switch.noted(**{LEAVING: None}).database
+
+
+def disarm_all(switch: Switch, replicas: Sequence[Replica], *, last: bool) -> None:
+    """Leave nothing at the source that captures these, whichever capture it is of. When they are the ``last`` ones,
+    slot and publication go by their name: nobody would ask for them again, and the server would keep WAL for ever.
+    """
+    for mode in dict.fromkeys([switch.counts, str(switch.database.options.get(LEAVING, switch.counts))]):
+        transition.disarm(switch.capture(mode), _tables(replicas))
+    name = switch.database.options.get(SLOT)
+    if last and name is not None:
+        slots.drop_slot(switch.connection, str(name))
+        slots.drop_publication(switch.connection, str(name))
 
 
 def reconsider(switch: Switch, bring: Bring) -> Database:
