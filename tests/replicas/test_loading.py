@@ -10,12 +10,14 @@ from psycopg import sql
 
 from tests.replicas.test_ingest import Session, lake, source
 from trickle.api import Trickle
-from trickle.errors import InvalidData
+from trickle.errors import ConcurrentModification, InvalidData
 from trickle.postgres.connect import connected
-from trickle.postgres.tables import describe
+from trickle.postgres.tables import SourceTable, describe
 from trickle.replicas import loading
 from trickle.replicas import source as reading
-from trickle.replicas.source import Range, ranges, read_range
+from trickle.replicas.loading import exported
+from trickle.replicas.source import Range, begin_at, ranges, read_range
+from trickle.sources.postgres.buffers import TriggerCapture
 
 LOAD_ROWS = int(os.environ.get("TRICKLE_LOAD_ROWS", "50000"))
 
@@ -70,6 +72,61 @@ def test_spark_tasks_read_inside_one_snapshot(t: Trickle, shop: Session, dsn: st
     left = t.table("shop.kinds").where("id <= 4").select("id", "n", "tags").collect()
     assert sorted((row.id, row.tags) for row in left) == [(1, []), (2, []), (3, [])]
     assert all(row.n < 0 for row in left)
+
+
+def test_nobody_moves_rows_between_two_ranges(shop: Session, dsn: str) -> None:
+    shop.execute("CREATE TABLE p (id int, part int) PARTITION BY LIST (part)")
+    shop.execute("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)")
+    shop.execute("INSERT INTO p SELECT g, 1 FROM generate_series(1, 5000) g; DELETE FROM p WHERE id <= 2500")
+    shop.execute("CREATE MATERIALIZED VIEW m AS SELECT * FROM p")
+    with connected(dsn) as connection:
+        tables = [describe(connection, "public", name) for name in ("orders", "p", "m")]
+    moves = ("VACUUM FULL p1", "VACUUM FULL orders", "REFRESH MATERIALIZED VIEW m", "ALTER TABLE p1 RENAME TO p2")
+    shop.execute("SET lock_timeout = '100ms'")
+    with exported(dsn, tables):
+        for move in moves:
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                shop.execute(move)
+    for move in moves:
+        shop.execute(move)
+
+
+def test_a_task_does_not_wait_for_who_waits_for_the_load(
+    shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "LOCK_WAIT", "200ms")
+    with connected(dsn) as connection:
+        table = describe(connection, "public", "orders")
+    mover = threading.Thread(target=shop.execute, args=("VACUUM FULL orders",))
+    with exported(dsn, [table]) as (driver, name, _):
+        mover.start()
+        while driver.execute("SELECT FROM pg_locks WHERE NOT granted").fetchone() is None:
+            pass
+        (piece,) = ranges(driver, table)
+        with pytest.raises(ConcurrentModification), connected(dsn) as task:
+            begin_at(task, name)
+            list(read_range(task, table, piece))
+    mover.join(30)
+    assert not mover.is_alive()
+
+
+def test_another_table_of_the_same_name_is_not_loaded(
+    t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.execute("CREATE TABLE other (body text); INSERT INTO other VALUES ('not mine')")
+    real = TriggerCapture.arm
+
+    def swap(self: TriggerCapture, table: SourceTable) -> None:
+        real(self, table)
+        shop.execute("ALTER TABLE notes RENAME TO gone; ALTER TABLE other RENAME TO notes")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TriggerCapture, "arm", swap)
+        with pytest.raises(ConcurrentModification, match="about to be loaded"):
+            t.attach_postgres("shop", dsn, tables=["notes"])
+    assert t.list_sources() == []
+    t.attach_postgres("shop", dsn, tables=["gone"])
+    assert lake(t, "shop.gone") == source(shop, "gone")
 
 
 def test_an_error_of_a_task_is_told_as_it_is(t: Trickle, shop: Session, dsn: str, tiny_ranges: None) -> None:

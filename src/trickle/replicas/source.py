@@ -1,8 +1,9 @@
 """Reading a PostgreSQL table in Spark tasks: a Python data source over ranges of pages.
 
 Every task has a connection of its own and takes the snapshot that the driver exported and holds open. A range of
-pages is read as a range of ``ctid`` of one part, because the same ``ctid`` is in every partition. What is to be read,
-the address with its password included, travels as one option whose name has Spark keep it out of its displays.
+pages is read as a range of ``ctid`` of one part, because the same ``ctid`` is in every partition; the driver's lock
+keeps rows where they are, and names what they name. What is to be read, the address with its password included,
+travels as one option whose name has Spark keep it out of its displays.
 """
 
 from __future__ import annotations
@@ -30,6 +31,11 @@ FAILURE = "trickle-error:"
 
 PAGES = 4096
 """Pages of a range: 32 MB, as PostgreSQL makes pages."""
+
+LOCK_WAIT = "5s"
+"""How long a task waits for a lock. Whoever exported the snapshot has one on the table, so a task can only be behind
+somebody who waits for that to end, and would wait for ever.
+"""
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,7 @@ def begin_at(connection: Connection, snapshot: str) -> None:
     """Begin a transaction that sees what the snapshot sees."""
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+    connection.execute(sql.SQL("SET LOCAL lock_timeout = {}").format(sql.Literal(LOCK_WAIT)))
 
 
 def plan_of(dsn: str, snapshot: str | None, table: SourceTable, pieces: Sequence[Range]) -> str:
