@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from typing import Any
@@ -11,12 +12,12 @@ from psycopg import sql
 from tests.replicas.test_ingest import Session, lake, source
 from trickle.api import Trickle
 from trickle.errors import ConcurrentModification, InvalidData
-from trickle.postgres.connect import connected
+from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import SourceTable, describe
 from trickle.replicas import loading
 from trickle.replicas import source as reading
 from trickle.replicas.loading import exported
-from trickle.replicas.source import Range, begin_at, ranges, read_range
+from trickle.replicas.source import Range, begin_at, ranges, read_range, stored_bytes
 from trickle.sources.postgres.buffers import TriggerCapture
 
 LOAD_ROWS = int(os.environ.get("TRICKLE_LOAD_ROWS", "50000"))
@@ -26,7 +27,7 @@ LOAD_ROWS = int(os.environ.get("TRICKLE_LOAD_ROWS", "50000"))
 def tiny_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every table is read by several Spark tasks."""
     monkeypatch.setattr(loading, "ranges", lambda connection, table: ranges(connection, table, pages=3))
-    monkeypatch.setattr(loading, "DRIVER_RANGES", 0)
+    monkeypatch.setattr(loading, "DRIVER_BYTES", -1)
 
 
 def test_ranges_cover_every_page_once(shop: Session, dsn: str) -> None:
@@ -45,6 +46,43 @@ def test_ranges_cover_every_page_once(shop: Session, dsn: str) -> None:
             row["id"] for piece in pieces for rows in read_range(connection, table, piece) for row in rows.to_pylist()
         ]
     assert sorted(found) == list(range(1, 5001))
+
+
+def test_long_values_and_views_do_not_come_to_the_driver(
+    t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.execute("CREATE TABLE docs (id int PRIMARY KEY, body text); ALTER TABLE docs ALTER body SET STORAGE EXTERNAL")
+    shop.execute("INSERT INTO docs SELECT g, repeat('x', 400000) || g FROM generate_series(1, 100) g")
+    shop.execute("CREATE VIEW seen AS SELECT * FROM orders")
+    read_here = []
+    real = loading._on_driver
+
+    def on_driver(connection: Connection, table: SourceTable, *given: Any) -> Any:
+        read_here.append(table.name)
+        return real(connection, table, *given)
+
+    monkeypatch.setattr(loading, "_on_driver", on_driver)
+    with connected(dsn) as connection:
+        docs = describe(connection, "public", "docs")
+        size = stored_bytes(connection, docs)
+        assert size is not None
+        assert size > loading.DRIVER_BYTES
+        assert stored_bytes(connection, describe(connection, "public", "seen")) is None
+    t.attach_postgres("shop", dsn, tables=["docs", "orders", "seen"], cdc_mode="polling")
+    assert read_here == ["orders"]
+    assert lake(t, "shop.seen") == source(shop, "seen")
+    found = t.table("shop.docs").selectExpr("count(DISTINCT body)", "sum(length(body))").collect()[0]
+    assert tuple(found) == shop.execute("SELECT count(DISTINCT body), sum(length(body)) FROM docs").fetchone()
+
+
+def test_ranges_count_the_pages_of_long_values(shop: Session, dsn: str) -> None:
+    shop.execute("CREATE TABLE docs (id int, body text); ALTER TABLE docs ALTER body SET STORAGE EXTERNAL")
+    shop.execute("INSERT INTO docs SELECT g, repeat('x', 10000) || g FROM generate_series(1, 1000) g")
+    with connected(dsn) as connection:
+        pieces = ranges(connection, describe(connection, "public", "docs"), pages=400)
+    assert len(pieces) >= 3
+    assert (pieces[0].first, pieces[-1].last) == (0, None)
+    assert all(one.last == other.first for one, other in itertools.pairwise(pieces))
 
 
 @pytest.mark.portable
@@ -165,7 +203,7 @@ def test_no_gap_and_no_overlap_under_writers(
     t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows come, change and go while the table is loaded by Spark tasks."""
-    monkeypatch.setattr(loading, "DRIVER_RANGES", 0)
+    monkeypatch.setattr(loading, "DRIVER_BYTES", -1)
     monkeypatch.setattr(loading, "ranges", lambda connection, table: ranges(connection, table, pages=64))
     shop.execute("CREATE TABLE big (id int PRIMARY KEY, v int)")
     shop.execute(sql.SQL("INSERT INTO big SELECT g, 0 FROM generate_series(1, {}) g").format(LOAD_ROWS))

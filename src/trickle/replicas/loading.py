@@ -39,12 +39,22 @@ from trickle.postgres.connect import Connection, connected
 from trickle.postgres.tables import Relkind, SourceTable, describe_oids
 from trickle.replicas import shape
 from trickle.replicas.giving_up import give_up
-from trickle.replicas.source import FAILURE, FORMAT, OPTION, PostgresSource, Range, plan_of, ranges, read_range
+from trickle.replicas.source import (
+    FAILURE,
+    FORMAT,
+    OPTION,
+    PostgresSource,
+    Range,
+    plan_of,
+    ranges,
+    read_range,
+    stored_bytes,
+)
 from trickle.sources.postgres.capture import Capture
 from trickle.warehouse import Warehouse
 
-DRIVER_RANGES = 1
-"""Ranges up to which a table is read on the driver: a Spark job takes longer to start."""
+DRIVER_BYTES = 32 << 20
+"""Up to this size a table is read on the driver, all of it at once: a Spark job takes longer to start."""
 
 Progress = Callable[[str, int], None]
 """Told the name of a table and its number of rows when it is loaded."""
@@ -186,7 +196,8 @@ def _prepare(
     snapshot = open_snapshot(warehouse.location_of(source.replica.relation))
     wanted = lake_schema(source.table)
     pieces = ranges(connection, source.table)
-    if len(pieces) <= DRIVER_RANGES and not snapshot.files and snapshot.schema == wanted:
+    size = stored_bytes(connection, source.table)
+    if size is not None and size <= DRIVER_BYTES and not snapshot.files and snapshot.schema == wanted:
         staged = _on_driver(connection, source.table, pieces, snapshot)
         return _first(snapshot, staged), staged.rows
     frame = _in_spark(warehouse, plan_of(database.dsn, name, source.table, pieces), wanted)
