@@ -234,6 +234,32 @@ def test_a_transition_that_fails_leaves_triggers_in_charge(
     assert database(t).options["capture"] == "wal"
 
 
+def test_a_long_reader_does_not_stop_ingest_after_a_transition(
+    t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from trickle.sources.postgres import buffers
+
+    monkeypatch.setattr(buffers, "LOCK_TIMEOUT_MS", 100)
+    attach_postgres(t.warehouse, "shop", dsn)
+    shop.execute("ALTER TABLE notes REPLICA IDENTITY FULL")
+    with psycopg.connect(dsn) as reader:
+        reader.execute("SELECT count(*) FROM notes")
+        for body in ("on the way", "over there", "later"):
+            shop.execute("INSERT INTO notes VALUES (%s)", (body,))
+            ingest(t.warehouse)
+            check(t, shop, "orders", "notes")
+            assert {row.state for row in t.cdc_status()} == {"TRANSITIONING"}
+        assert database(t).options["capture"] == "wal"
+        monkeypatch.setattr(switching, "PATIENCE", timedelta(hours=1))
+        tried = database(t).options["tidied_at"]
+        ingest(t.warehouse)
+        assert database(t).options["tidied_at"] == tried, "others wait behind who wants to drop a trigger"
+    monkeypatch.setattr(switching, "PATIENCE", timedelta())
+    ingest(t.warehouse)
+    assert at_the_source(shop) == (1, 1, 0)
+    assert {row.state for row in t.cdc_status()} == {"WAL"}
+
+
 def test_auto_falls_back_to_triggers_when_the_wal_cannot_be_had_any_more(t: Trickle, shop: Session, dsn: str) -> None:
     shop.execute("ALTER TABLE notes REPLICA IDENTITY FULL")
     attach_postgres(t.warehouse, "shop", dsn)
