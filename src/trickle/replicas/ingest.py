@@ -25,7 +25,7 @@ from trickle.catalog import alerts, databases, polled, relations
 from trickle.catalog.outside import Database, Replica, ReplicaStatus
 from trickle.catalog.records import Event, Relation
 from trickle.engine.arrow import for_spark
-from trickle.errors import HistoryLost, InternalError, TrickleError
+from trickle.errors import CorruptTable, HistoryLost, InternalError, NegativeMultiplicity, TrickleError
 from trickle.lake.changes import count_changes
 from trickle.lake.few import Few
 from trickle.lake.keyed import THREADS, in_order
@@ -282,28 +282,31 @@ class _Ingest:
         try:
             for table, changes in capture.changes(tables, after, upto):
                 replica = by_oid[table.oid]
-                snapshot = self._snapshot(replica)
-                if changes.schema_changed is None and snapshot is not None:
-                    prepared[replica.relation.id] = self._prepare(snapshot, table, changes)
-                else:
+                why = changes.schema_changed
+                if why is None:
+                    try:
+                        prepared[replica.relation.id] = self._prepare(self._snapshot(replica), table, changes)
+                    except (HistoryLost, NegativeMultiplicity, CorruptTable) as lost:
+                        # The others are not to wait for one whose rows are not those that changed.
+                        why = f"{lost.message}: {lost.detail}" if lost.detail else lost.message
+                if why is not None:
                     del by_oid[table.oid]
-                    why = changes.schema_changed or "somebody else wrote into the replica"
                     self._mark(replica, ReplicaStatus.LOADING, why)
         except HistoryLost as lost:
             for replica in by_oid.values():
                 self._mark(replica, ReplicaStatus.LOADING, lost.detail or lost.message)
             by_oid.clear()
 
-    def _snapshot(self, replica: Replica) -> Snapshot | None:
-        """The version to start from: what readers see, or a later one with the same rows; None when there is none."""
+    def _snapshot(self, replica: Replica) -> Snapshot:
+        """The version to start from: what readers see, or a later one with the same rows; else HistoryLost."""
         location = self.warehouse.location_of(replica.relation)
         pinned, newest = replica.pin.version, latest_version(location)
         if pinned is None:
-            return None
+            raise HistoryLost("it was never loaded")
         if newest != pinned:
             count = count_changes(location, pinned, newest)
             if not count.exact or count.inserted or count.deleted:
-                return None
+                raise HistoryLost("somebody else wrote into the replica")
         return open_snapshot(location, newest)
 
     def _prepare(self, snapshot: Snapshot, table: SourceTable, changes: Changes) -> Prepared:
