@@ -113,27 +113,39 @@ def ingest_one(warehouse: Warehouse, database: Database, *, fence: Fence | None 
     """Bring the replicas of one database to the present."""
     try:
         with connected(database.dsn) as connection, one_at_a_time(connection, database.name):
-            results = _Ingest(warehouse, database, connection, fence).run()
+            # Whoever had the lock before may have changed its capture, or let go of it.
+            found = _find(warehouse, database)
+            if found is None:
+                return []
+            results = _Ingest(warehouse, found, connection, fence).run()
     except TrickleError as error:
         _note_failure(warehouse, database, error)
         raise
-    if results or database.last_error is not None or mode_of(database) == POLLING:
+    if results or found.last_error is not None or mode_of(found) == POLLING:
         with warehouse.catalog.write() as tx:
-            databases.update(tx, database.id, ingested_at=warehouse.clock.now(), last_error=None, last_error_at=None)
+            databases.update(tx, found.id, ingested_at=warehouse.clock.now(), last_error=None, last_error_at=None)
     return results
+
+
+def _find(warehouse: Warehouse, database: Database) -> Database | None:
+    with warehouse.catalog.read() as tx:
+        return databases.find(tx, database.name)
 
 
 def _note_failure(warehouse: Warehouse, database: Database, error: TrickleError) -> None:
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
-        databases.update(tx, database.id, last_error=str(error), last_error_at=now)
-        if database.last_error is None:
+        found = databases.find(tx, database.name)
+        if found is None:
+            return
+        databases.update(tx, found.id, last_error=str(error), last_error_at=now)
+        if found.last_error is None:
             alerts.add(
                 tx,
                 event=Event.STALE_DATA.value,
                 relation_id=None,
                 severity=Event.STALE_DATA.severity,
-                payload={"database": database.name, "error": error.message, "code": error.code},
+                payload={"database": found.name, "error": error.message, "code": error.code},
                 now=now,
             )
 
@@ -186,8 +198,10 @@ class _Ingest:
         return self.results
 
     def _follows(self, mode: str) -> bool:
-        """Whether any replica is to be brought further by this capture."""
-        return any(one.status is ReplicaStatus.ACTIVE and _position(one).startswith(mode) for one in self._replicas())
+        """Whether any replica is to be brought further by this capture, or none ever is."""
+        found = self._replicas()
+        follow = (one.status is ReplicaStatus.ACTIVE and _position(one).startswith(mode) for one in found)
+        return any(follow) or all(one.status is ReplicaStatus.BROKEN for one in found)
 
     def bring(self, capture: Capture, upto: str) -> dict[int, SourceTable]:
         """Bring all replicas that follow their source up to a position; the sources as they are now, by oid."""
@@ -197,6 +211,9 @@ class _Ingest:
         current = [replica for replica in active if self._fits(replica, there.get(replica.oid))]
         if current:
             self._move(capture, current, there, upto)
+        else:
+            # What is to be loaded begins later; the server need not keep anything for those that are broken.
+            capture.forget(upto)
         return there
 
     def _replicas(self) -> list[Replica]:
