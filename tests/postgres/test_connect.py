@@ -5,7 +5,7 @@ import pytest
 
 from tests.postgres import Postgres
 from trickle.errors import InvalidOption, SourceRefused, SourceUnreachable
-from trickle.postgres.connect import check_version, check_writable, connected, shown
+from trickle.postgres.connect import check_dsn, check_version, check_writable, connected, shown
 
 
 def test_texts_do_not_depend_on_the_defaults_of_the_database(postgres: Postgres, dsn: str) -> None:
@@ -50,6 +50,40 @@ def test_an_address_that_nobody_can_read_is_not_repeated() -> None:
     with pytest.raises(InvalidOption) as caught:
         shown("postgresql://ada:s3cret@db:port?=/")
     assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "dsn",
+    [
+        "postgresql://ada:se/s3cret@db/x",
+        "postgresql://ada:1/s3cret@db/x",
+        "postgresql://ada:p@s3cret@db/x",
+        "postgres://ada:p@s3/s3cret@db/x",
+        "postgresql://ada:s3cret?sslmode=a@db/x",
+        "postgresql://ada:12?sslmode=s3cret@db/x",
+        "host=db port=s3cret",
+    ],
+)
+def test_a_password_that_would_be_taken_for_a_host_is_not_repeated(dsn: str) -> None:
+    for reads in (check_dsn, shown):
+        with pytest.raises(InvalidOption, match="in two ways") as caught:
+            reads(dsn)
+        assert "s3cret" not in str(caught.value)
+        assert "%40" in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "dsn, text",
+    [
+        ("postgresql://ada:se%2Fcr%40t@db/x", "postgresql://ada:***@db/x"),
+        ("postgresql://ada:#s3cret@db/x", "postgresql://ada:***@db/x"),
+        ("postgresql://ada@db:1,other:2/x", "postgresql://ada@db,other:1,2/x"),
+        ("postgresql://ada:s3cret@[::1]:5432/x?user=ada@corp", "postgresql://ada@corp:***@::1:5432/x"),
+        ("host=db dbname=a@b", "postgresql://db/a@b"),
+    ],
+)
+def test_addresses_that_can_be_read_in_one_way(dsn: str, text: str) -> None:
+    assert shown(check_dsn(dsn)) == text
 
 
 def test_no_such_server() -> None:

@@ -7,6 +7,8 @@ import pytest
 
 from tests.replicas.test_ingest import Session, lake, source
 from trickle.api import Trickle
+from trickle.postgres.tables import SourceTable
+from trickle.sources.postgres.buffers import TriggerCapture
 
 
 def statuses(t: Trickle) -> dict[str, tuple[str, str | None]]:
@@ -104,3 +106,21 @@ def test_triggers_that_somebody_disabled_are_put_back(t: Trickle, shop: Session,
     t.ingest()
     assert lake(t, "shop.notes") == source(shop, "notes")
     assert t.rebuild_cdc_triggers() == []
+
+
+def test_putting_triggers_back_is_cut_off(t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    t.attach_postgres("shop", dsn)
+    shop.execute("INSERT INTO notes VALUES ('waits in the buffer'); ALTER TABLE notes DISABLE TRIGGER ALL")
+    shop.execute("INSERT INTO notes VALUES ('unseen')")
+    real = TriggerCapture.arm
+
+    def die(self: TriggerCapture, table: SourceTable) -> None:
+        real(self, table)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TriggerCapture, "arm", die)
+        with pytest.raises(KeyboardInterrupt):
+            t.rebuild_cdc_triggers()
+    t.ingest()
+    assert lake(t, "shop.notes") == source(shop, "notes")

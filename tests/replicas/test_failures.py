@@ -231,3 +231,16 @@ def test_a_key_that_is_dropped(t: Trickle, shop: Session, dsn: str) -> None:
     shop.execute("DELETE FROM orders WHERE ctid = (SELECT min(ctid) FROM orders WHERE id = 2)")
     t.ingest()
     assert agrees(t, shop)
+
+
+def test_a_change_of_a_row_that_is_not_here(t: Trickle, shop: Session, dsn: str) -> None:
+    """One table whose replica is not what it should be is loaded anew, and the others go on."""
+    t.attach_postgres("shop", dsn)
+    shop.execute("ALTER TABLE notes DISABLE TRIGGER ALL; INSERT INTO notes VALUES ('unseen'), ('unseen too')")
+    shop.execute("ALTER TABLE notes ENABLE TRIGGER ALL; DELETE FROM notes WHERE body = 'unseen'")
+    shop.execute("DELETE FROM orders WHERE id = 1")
+    found = {(r.name, r.loaded) for r in t.ingest()}
+    assert found == {("shop.orders", False), ("shop.notes", True)}
+    assert agrees(t, shop)
+    assert [alert.event for alert in t.alerts()] == ["reinitialize_needed"]
+    assert t.ingest() == []

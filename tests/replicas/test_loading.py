@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import os
 import threading
 from typing import Any
@@ -10,12 +11,14 @@ from psycopg import sql
 
 from tests.replicas.test_ingest import Session, lake, source
 from trickle.api import Trickle
-from trickle.errors import InvalidData
-from trickle.postgres.connect import connected
-from trickle.postgres.tables import describe
+from trickle.errors import ConcurrentModification, InvalidData
+from trickle.postgres.connect import Connection, connected
+from trickle.postgres.tables import SourceTable, describe
 from trickle.replicas import loading
 from trickle.replicas import source as reading
-from trickle.replicas.source import Range, ranges, read_range
+from trickle.replicas.loading import exported
+from trickle.replicas.source import Range, begin_at, ranges, read_range, stored_bytes
+from trickle.sources.postgres.buffers import TriggerCapture
 
 LOAD_ROWS = int(os.environ.get("TRICKLE_LOAD_ROWS", "50000"))
 
@@ -24,7 +27,7 @@ LOAD_ROWS = int(os.environ.get("TRICKLE_LOAD_ROWS", "50000"))
 def tiny_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every table is read by several Spark tasks."""
     monkeypatch.setattr(loading, "ranges", lambda connection, table: ranges(connection, table, pages=3))
-    monkeypatch.setattr(loading, "DRIVER_RANGES", 0)
+    monkeypatch.setattr(loading, "DRIVER_BYTES", -1)
 
 
 def test_ranges_cover_every_page_once(shop: Session, dsn: str) -> None:
@@ -43,6 +46,43 @@ def test_ranges_cover_every_page_once(shop: Session, dsn: str) -> None:
             row["id"] for piece in pieces for rows in read_range(connection, table, piece) for row in rows.to_pylist()
         ]
     assert sorted(found) == list(range(1, 5001))
+
+
+def test_long_values_and_views_do_not_come_to_the_driver(
+    t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.execute("CREATE TABLE docs (id int PRIMARY KEY, body text); ALTER TABLE docs ALTER body SET STORAGE EXTERNAL")
+    shop.execute("INSERT INTO docs SELECT g, repeat('x', 400000) || g FROM generate_series(1, 100) g")
+    shop.execute("CREATE VIEW seen AS SELECT * FROM orders")
+    read_here = []
+    real = loading._on_driver
+
+    def on_driver(connection: Connection, table: SourceTable, *given: Any) -> Any:
+        read_here.append(table.name)
+        return real(connection, table, *given)
+
+    monkeypatch.setattr(loading, "_on_driver", on_driver)
+    with connected(dsn) as connection:
+        docs = describe(connection, "public", "docs")
+        size = stored_bytes(connection, docs)
+        assert size is not None
+        assert size > loading.DRIVER_BYTES
+        assert stored_bytes(connection, describe(connection, "public", "seen")) is None
+    t.attach_postgres("shop", dsn, tables=["docs", "orders", "seen"], cdc_mode="polling")
+    assert read_here == ["orders"]
+    assert lake(t, "shop.seen") == source(shop, "seen")
+    found = t.table("shop.docs").selectExpr("count(DISTINCT body)", "sum(length(body))").collect()[0]
+    assert tuple(found) == shop.execute("SELECT count(DISTINCT body), sum(length(body)) FROM docs").fetchone()
+
+
+def test_ranges_count_the_pages_of_long_values(shop: Session, dsn: str) -> None:
+    shop.execute("CREATE TABLE docs (id int, body text); ALTER TABLE docs ALTER body SET STORAGE EXTERNAL")
+    shop.execute("INSERT INTO docs SELECT g, repeat('x', 10000) || g FROM generate_series(1, 1000) g")
+    with connected(dsn) as connection:
+        pieces = ranges(connection, describe(connection, "public", "docs"), pages=400)
+    assert len(pieces) >= 3
+    assert (pieces[0].first, pieces[-1].last) == (0, None)
+    assert all(one.last == other.first for one, other in itertools.pairwise(pieces))
 
 
 @pytest.mark.portable
@@ -70,6 +110,61 @@ def test_spark_tasks_read_inside_one_snapshot(t: Trickle, shop: Session, dsn: st
     left = t.table("shop.kinds").where("id <= 4").select("id", "n", "tags").collect()
     assert sorted((row.id, row.tags) for row in left) == [(1, []), (2, []), (3, [])]
     assert all(row.n < 0 for row in left)
+
+
+def test_nobody_moves_rows_between_two_ranges(shop: Session, dsn: str) -> None:
+    shop.execute("CREATE TABLE p (id int, part int) PARTITION BY LIST (part)")
+    shop.execute("CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)")
+    shop.execute("INSERT INTO p SELECT g, 1 FROM generate_series(1, 5000) g; DELETE FROM p WHERE id <= 2500")
+    shop.execute("CREATE MATERIALIZED VIEW m AS SELECT * FROM p")
+    with connected(dsn) as connection:
+        tables = [describe(connection, "public", name) for name in ("orders", "p", "m")]
+    moves = ("VACUUM FULL p1", "VACUUM FULL orders", "REFRESH MATERIALIZED VIEW m", "ALTER TABLE p1 RENAME TO p2")
+    shop.execute("SET lock_timeout = '100ms'")
+    with exported(dsn, tables):
+        for move in moves:
+            with pytest.raises(psycopg.errors.LockNotAvailable):
+                shop.execute(move)
+    for move in moves:
+        shop.execute(move)
+
+
+def test_a_task_does_not_wait_for_who_waits_for_the_load(
+    shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "LOCK_WAIT", "200ms")
+    with connected(dsn) as connection:
+        table = describe(connection, "public", "orders")
+    mover = threading.Thread(target=shop.execute, args=("VACUUM FULL orders",))
+    with exported(dsn, [table]) as (driver, name, _):
+        mover.start()
+        while driver.execute("SELECT FROM pg_locks WHERE NOT granted").fetchone() is None:
+            pass
+        (piece,) = ranges(driver, table)
+        with pytest.raises(ConcurrentModification), connected(dsn) as task:
+            begin_at(task, name)
+            list(read_range(task, table, piece))
+    mover.join(30)
+    assert not mover.is_alive()
+
+
+def test_another_table_of_the_same_name_is_not_loaded(
+    t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop.execute("CREATE TABLE other (body text); INSERT INTO other VALUES ('not mine')")
+    real = TriggerCapture.arm
+
+    def swap(self: TriggerCapture, table: SourceTable) -> None:
+        real(self, table)
+        shop.execute("ALTER TABLE notes RENAME TO gone; ALTER TABLE other RENAME TO notes")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(TriggerCapture, "arm", swap)
+        with pytest.raises(ConcurrentModification, match="about to be loaded"):
+            t.attach_postgres("shop", dsn, tables=["notes"])
+    assert t.list_sources() == []
+    t.attach_postgres("shop", dsn, tables=["gone"])
+    assert lake(t, "shop.gone") == source(shop, "gone")
 
 
 def test_an_error_of_a_task_is_told_as_it_is(t: Trickle, shop: Session, dsn: str, tiny_ranges: None) -> None:
@@ -108,7 +203,7 @@ def test_no_gap_and_no_overlap_under_writers(
     t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows come, change and go while the table is loaded by Spark tasks."""
-    monkeypatch.setattr(loading, "DRIVER_RANGES", 0)
+    monkeypatch.setattr(loading, "DRIVER_BYTES", -1)
     monkeypatch.setattr(loading, "ranges", lambda connection, table: ranges(connection, table, pages=64))
     shop.execute("CREATE TABLE big (id int PRIMARY KEY, v int)")
     shop.execute(sql.SQL("INSERT INTO big SELECT g, 0 FROM generate_series(1, {}) g").format(LOAD_ROWS))

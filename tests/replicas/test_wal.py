@@ -18,7 +18,7 @@ from trickle.catalog.records import Event
 from trickle.errors import SourceRefused
 from trickle.replicas import captures, switching
 from trickle.replicas.attach import attach_postgres, detach
-from trickle.replicas.ingest import ingest
+from trickle.replicas.ingest import ingest, ingest_one
 from trickle.sources.postgres import transition
 from trickle.sources.postgres.wal import WalCapture
 
@@ -234,6 +234,32 @@ def test_a_transition_that_fails_leaves_triggers_in_charge(
     assert database(t).options["capture"] == "wal"
 
 
+def test_a_long_reader_does_not_stop_ingest_after_a_transition(
+    t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from trickle.sources.postgres import buffers
+
+    monkeypatch.setattr(buffers, "LOCK_TIMEOUT_MS", 100)
+    attach_postgres(t.warehouse, "shop", dsn)
+    shop.execute("ALTER TABLE notes REPLICA IDENTITY FULL")
+    with psycopg.connect(dsn) as reader:
+        reader.execute("SELECT count(*) FROM notes")
+        for body in ("on the way", "over there", "later"):
+            shop.execute("INSERT INTO notes VALUES (%s)", (body,))
+            ingest(t.warehouse)
+            check(t, shop, "orders", "notes")
+            assert {row.state for row in t.cdc_status()} == {"TRANSITIONING"}
+        assert database(t).options["capture"] == "wal"
+        monkeypatch.setattr(switching, "PATIENCE", timedelta(hours=1))
+        tried = database(t).options["tidied_at"]
+        ingest(t.warehouse)
+        assert database(t).options["tidied_at"] == tried, "others wait behind who wants to drop a trigger"
+    monkeypatch.setattr(switching, "PATIENCE", timedelta())
+    ingest(t.warehouse)
+    assert at_the_source(shop) == (1, 1, 0)
+    assert {row.state for row in t.cdc_status()} == {"WAL"}
+
+
 def test_auto_falls_back_to_triggers_when_the_wal_cannot_be_had_any_more(t: Trickle, shop: Session, dsn: str) -> None:
     shop.execute("ALTER TABLE notes REPLICA IDENTITY FULL")
     attach_postgres(t.warehouse, "shop", dsn)
@@ -269,6 +295,31 @@ def test_the_slot_moves_though_only_others_write(t: Trickle, shop: Session, dsn:
     shop.execute("DELETE FROM orders WHERE id = 1")
     ingest(t.warehouse)
     check(t, shop, "orders")
+
+
+def test_the_slot_moves_when_nothing_follows(t: Trickle, shop: Session, dsn: str) -> None:
+    attach_postgres(t.warehouse, "shop", dsn, tables=["orders"], cdc_mode="wal")
+    shop.execute("DROP TABLE orders")
+    ingest(t.warehouse)
+    assert [row.status for row in t.list_sources()] == ["BROKEN"]
+    where = "SELECT confirmed_flush_lsn::text FROM pg_replication_slots WHERE database = current_database()"
+    before = shop.execute(where).fetchone()
+    shop.execute("INSERT INTO notes VALUES ('of others')")
+    ingest(t.warehouse)
+    assert shop.execute(where).fetchone() != before
+
+
+def test_who_waited_for_the_lock_looks_again(t: Trickle, shop: Session, dsn: str) -> None:
+    attach_postgres(t.warehouse, "shop", dsn)
+    shop.execute("ALTER TABLE notes REPLICA IDENTITY FULL")
+    early = database(t)
+    ingest(t.warehouse)
+    assert (captures.mode_of(early), captures.mode_of(database(t))) == ("trigger", "wal")
+    shop.execute("INSERT INTO notes VALUES ('after')")
+    assert [(r.name, r.loaded) for r in ingest_one(t.warehouse, early)] == [("shop.notes", False)]
+    check(t, shop, "notes")
+    detach(t.warehouse, "shop")
+    assert ingest_one(t.warehouse, early) == []
 
 
 def test_a_backlog_is_taken_in_by_one_ingest(

@@ -7,6 +7,7 @@ read fail that a policy would thin out: a replica holds all rows or says why it 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -67,20 +68,44 @@ def shown(dsn: str) -> str:
 
 
 def check_dsn(dsn: str) -> str:
-    """The address as given; refuses what libpq cannot read."""
+    """The address as given; refuses what libpq cannot read, or reads as something else than was meant."""
     _parts(dsn)
     return dsn
 
 
+_URI = re.compile(r"(?:postgresql|postgres)://([^/?]*)([^?]*)(.*)", re.DOTALL)
+_PORTS = re.compile(r"[0-9]*(,[0-9]*)*")
+
+
 def _parts(dsn: str) -> dict[str, str]:
+    """What an address says, by name. An error never repeats any of it: the text may hold a password."""
     try:
-        return {name: str(value) for name, value in conninfo.conninfo_to_dict(dsn).items() if value is not None}
+        found = {name: str(value) for name, value in conninfo.conninfo_to_dict(dsn).items() if value is not None}
     except psycopg.ProgrammingError:
-        # The text may hold a password: it is not repeated.
         raise InvalidOption(
             "the address of the PostgreSQL database cannot be read",
             hint="write postgresql://user:password@host:5432/database",
         ) from None
+    if _is_mistaken(dsn) or not _PORTS.fullmatch(found.get("port", "")):
+        raise InvalidOption(
+            "the address of the PostgreSQL database can be read in two ways",
+            detail="parts of a password would be taken for host, port or database",
+            hint="in a user or password, write %40 for @, %2F for /, %3A for : and %3F for ?",
+        )
+    return found
+
+
+def _is_mistaken(dsn: str) -> bool:
+    """Whether an @ is where it ends no user and password: those were cut off at a character that means something.
+
+    >>> [_is_mistaken(f"postgresql://ada:{word}@db/x") for word in ("plain", "p@ss", "se/cret", "p%40ss")]
+    [False, True, True, False]
+    """
+    match = _URI.match(dsn)
+    if match is None:
+        return False
+    place, path, rest = match.groups()
+    return place.count("@") > 1 or "@" in path or ("@" in rest and "@" not in place)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from trickle.apply.unit import recover
 from trickle.catalog import databases, hosted, pins, relations
 from trickle.catalog.outside import Database, Replica
 from trickle.catalog.records import Kind, Relation
-from trickle.errors import ConcurrentModification, InvalidOption, SourceUnreachable
+from trickle.errors import ConcurrentModification, InvalidOption, SourceRefused, SourceUnreachable
 from trickle.lake.create import create
 from trickle.lake.create import drop as drop_table
 from trickle.lake.location import Location
@@ -24,9 +24,12 @@ from trickle.replicas.captures import POLLING, SCHEDULE, capture_of, check_mode,
 from trickle.replicas.loading import Progress, Source, lake_key, lake_schema, load
 from trickle.replicas.locks import one_at_a_time
 from trickle.replicas.polling import check_interval
-from trickle.replicas.switching import Switch, choose, tidy
+from trickle.replicas.switching import Switch, choose, disarm_all, tidy
 from trickle.tables.ddl import refuse_removal, remove, taken
 from trickle.warehouse import Warehouse
+
+IDENTITY = "identity"
+"""The option that says which database it is."""
 
 _LISTED = re.compile(r'(?:"(?:[^"]|"")*"|[^,"])+')
 """The names in a text with commas, as SQL gives a list."""
@@ -64,24 +67,27 @@ def attach_postgres(
         found = [shape.usable(table, by_polling=mode == POLLING) for table in _wanted(connection, tables, schema)]
         if not found:
             raise InvalidOption(f"there is no table in the schema {schema!r} of {place}")
-        database = _entered(warehouse, name, dsn, mode, options)
-        with one_at_a_time(connection, database):
-            switch = Switch(warehouse, database, connection, settings)
-            database = choose(replace(switch, database=tidy(switch)), found)
-            made = [_enter(warehouse, database, table, schema) for table in found]
+        with one_at_a_time(connection, name):
+            options[IDENTITY] = _identity(connection)
+            database = _entered(warehouse, name, dsn, mode, options)
+            made: list[Source] = []
             try:
+                switch = Switch(warehouse, database, connection, settings)
+                # Of an address that is another one now nothing is kept before it has proved itself.
+                database = replace(choose(replace(switch, database=tidy(switch)), found), dsn=dsn)
+                for table in found:
+                    made.append(_enter(warehouse, database, table, schema))  # noqa: PERF401 - also when one fails
                 capture = capture_of(database, connection, settings)
                 for source in made:
                     capture.arm(source.table)
                 load(warehouse, database, made, capture, progress=progress)
             except BaseException:
-                # Half a database would be neither here nor there; what is not loaded is let go of.
-                _let_go(warehouse, [source.replica for source in made])
-                forget_if_empty(warehouse, database.name)
                 with suppress(Exception):
-                    for source in made:
-                        capture_of(database, connection, settings).disarm(source.table)
+                    _let_go(replace(switch, database=database), [source.replica for source in made])
                 raise
+            with warehouse.catalog.write() as tx:
+                kept = databases.get(tx, name).options
+                databases.update(tx, database.id, dsn=dsn, options={**kept, IDENTITY: options[IDENTITY]})
     with warehouse.catalog.read() as tx:
         attached = {source.replica.relation.id for source in made}
         return [one for one in databases.replicas(tx, database.id) if one.relation.id in attached]
@@ -97,31 +103,50 @@ def detach(
 ) -> list[Relation]:
     """Let go of a database, or of some of its replicas: here, and at the source.
 
-    Refused while others read a replica, unless ``cascade``. ``force`` goes on when the server does not answer, and
-    leaves its triggers behind.
+    Refused while others read a replica, unless ``cascade``. ``force`` goes on when the server does not answer or lets
+    nobody in, and leaves there what captures.
+    """
+    with warehouse.catalog.read() as tx:
+        database = databases.get(tx, name)
+    wanted = _LISTED.findall(tables) if isinstance(tables, str) else tables
+    if not cascade:
+        # All or none: half a database would have to be let go of again.
+        refuse_removal(warehouse, [replica.relation for replica in _going(warehouse, database, wanted)[0]], "detach")
+    try:
+        with connected(database.dsn) as connection, one_at_a_time(connection, database.name):
+            return _detached(warehouse, name, wanted, connection, cascade=cascade)
+    except (SourceUnreachable, SourceRefused):
+        if not force:
+            raise
+    return _detached(warehouse, name, wanted, None, cascade=cascade)
+
+
+def _going(
+    warehouse: Warehouse, database: Database, wanted: Sequence[str] | None
+) -> tuple[list[Replica], list[Replica]]:
+    """The replicas that are to be let go of, and those that stay."""
+    with warehouse.catalog.read() as tx:
+        found = databases.replicas(tx, database.id)
+    going = found if wanted is None else [_named(found, table) for table in wanted]
+    return going, [replica for replica in found if replica not in going]
+
+
+def _detached(
+    warehouse: Warehouse, name: str, wanted: Sequence[str] | None, connection: Connection | None, *, cascade: bool
+) -> list[Relation]:
+    """The source first: the catalog is the only one who knows what is armed there, so it forgets last. When that does
+    not come to its end, the next ingest arms and loads anew what is still here, and detaching can be repeated.
     """
     with warehouse.catalog.read() as tx:
         database = databases.get(tx, name)
         settings = warehouse.settings(tx)
-        found = databases.replicas(tx, database.id)
-    wanted = _LISTED.findall(tables) if isinstance(tables, str) else tables
-    going = found if wanted is None else [_named(found, table) for table in wanted]
+    going, staying = _going(warehouse, database, wanted)
+    recover(warehouse, [replica.relation.id for replica in going])
+    if connection is not None:
+        disarm_all(Switch(warehouse, database, connection, settings), going, last=not staying)
     gone: list[Relation] = []
-    if not cascade:
-        # All or none: half a database would have to be let go of again.
-        refuse_removal(warehouse, [replica.relation for replica in going], "detach")
     for replica in going:
-        recover(warehouse, [replica.relation.id])
         gone += remove(warehouse, replica.relation, cascade=cascade, statement="detach")
-    try:
-        with connected(database.dsn) as connection:
-            tidy(Switch(warehouse, database, connection, settings), found)
-            capture = capture_of(database, connection, settings)
-            for replica in going:
-                capture.disarm(shape.from_json(replica.oid, replica.schema, replica.table, replica.shape))
-    except SourceUnreachable:
-        if not force:
-            raise
     forget_if_empty(warehouse, database.name)
     return gone
 
@@ -160,14 +185,29 @@ def _wanted(connection: Connection, tables: Sequence[str] | str | None, schema: 
     return [describe(connection, given or schema, table) for given, table in names]
 
 
+def _identity(connection: Connection) -> str:
+    """What a database is known by, whatever its address: that of its server, and its number there."""
+    found = connection.execute(
+        "SELECT s.system_identifier::text || '/' || d.oid FROM pg_control_system() s, pg_database d"
+        " WHERE d.datname = current_database()"
+    ).fetchone()
+    assert found is not None
+    return str(found[0])
+
+
 def _entered(warehouse: Warehouse, name: str, dsn: str, mode: str, options: dict[str, object]) -> Database:
+    """The database of this name, which may get further tables, or a new one."""
     with warehouse.catalog.write() as tx:
         known = databases.find(tx, name)
         if known is None:
             return databases.add(tx, name, dsn=dsn, cdc_mode=mode, options=options, now=warehouse.clock.now())
-        if known.dsn != dsn:
-            databases.update(tx, known.id, dsn=dsn)
-        return databases.get(tx, name)
+        if known.options.get(IDENTITY, options[IDENTITY]) != options[IDENTITY]:
+            raise InvalidOption(
+                f"{known.name} is attached already, and is another database",
+                detail=f"it is {shown(known.dsn)}, and the address now given leads to {shown(dsn)}",
+                hint="attach this one under another name, or detach that one first",
+            )
+        return known
 
 
 def _enter(warehouse: Warehouse, database: Database, table: SourceTable, schema: str) -> Source:
@@ -214,11 +254,19 @@ def _register(
         return databases.replica_of(tx, relation.id)
 
 
-def _let_go(warehouse: Warehouse, replicas: Sequence[Replica]) -> None:
+def _let_go(switch: Switch, replicas: Sequence[Replica]) -> None:
+    """Half a database would be neither here nor there: what is not loaded is let go of, at the source and then here.
+    What cannot be disarmed stays, to be loaded by the next ingest or detached.
+    """
+    with connected(switch.database.dsn) as connection:
+        with switch.warehouse.catalog.read() as tx:
+            known = databases.replicas(tx, switch.database.id)
+        disarm_all(replace(switch, connection=connection), replicas, last=len(known) == len(replicas))
     for replica in replicas:
         # Between intent and end the unit will happen: then the replica stays.
         with suppress(ConcurrentModification):
-            remove(warehouse, replica.relation, cascade=False, statement="detach")
+            remove(switch.warehouse, replica.relation, cascade=False, statement="detach")
+    forget_if_empty(switch.warehouse, switch.database.name)
 
 
 def forget_if_empty(warehouse: Warehouse, name: str) -> None:

@@ -25,7 +25,7 @@ from trickle.catalog import alerts, databases, polled, relations
 from trickle.catalog.outside import Database, Replica, ReplicaStatus
 from trickle.catalog.records import Event, Relation
 from trickle.engine.arrow import for_spark
-from trickle.errors import HistoryLost, InternalError, TrickleError
+from trickle.errors import CorruptTable, HistoryLost, InternalError, NegativeMultiplicity, TrickleError
 from trickle.lake.changes import count_changes
 from trickle.lake.few import Few
 from trickle.lake.keyed import THREADS, in_order
@@ -112,28 +112,40 @@ def _upstream(tx: Session, relation_ids: Collection[int]) -> set[int]:
 def ingest_one(warehouse: Warehouse, database: Database, *, fence: Fence | None = None) -> list[IngestResult]:
     """Bring the replicas of one database to the present."""
     try:
-        with connected(database.dsn) as connection, one_at_a_time(connection, database):
-            results = _Ingest(warehouse, database, connection, fence).run()
+        with connected(database.dsn) as connection, one_at_a_time(connection, database.name):
+            # Whoever had the lock before may have changed its capture, or let go of it.
+            found = _find(warehouse, database)
+            if found is None:
+                return []
+            results = _Ingest(warehouse, found, connection, fence).run()
     except TrickleError as error:
         _note_failure(warehouse, database, error)
         raise
-    if results or database.last_error is not None or mode_of(database) == POLLING:
+    if results or found.last_error is not None or mode_of(found) == POLLING:
         with warehouse.catalog.write() as tx:
-            databases.update(tx, database.id, ingested_at=warehouse.clock.now(), last_error=None, last_error_at=None)
+            databases.update(tx, found.id, ingested_at=warehouse.clock.now(), last_error=None, last_error_at=None)
     return results
+
+
+def _find(warehouse: Warehouse, database: Database) -> Database | None:
+    with warehouse.catalog.read() as tx:
+        return databases.find(tx, database.name)
 
 
 def _note_failure(warehouse: Warehouse, database: Database, error: TrickleError) -> None:
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
-        databases.update(tx, database.id, last_error=str(error), last_error_at=now)
-        if database.last_error is None:
+        found = databases.find(tx, database.name)
+        if found is None:
+            return
+        databases.update(tx, found.id, last_error=str(error), last_error_at=now)
+        if found.last_error is None:
             alerts.add(
                 tx,
                 event=Event.STALE_DATA.value,
                 relation_id=None,
                 severity=Event.STALE_DATA.severity,
-                payload={"database": database.name, "error": error.message, "code": error.code},
+                payload={"database": found.name, "error": error.message, "code": error.code},
                 now=now,
             )
 
@@ -186,8 +198,10 @@ class _Ingest:
         return self.results
 
     def _follows(self, mode: str) -> bool:
-        """Whether any replica is to be brought further by this capture."""
-        return any(one.status is ReplicaStatus.ACTIVE and _position(one).startswith(mode) for one in self._replicas())
+        """Whether any replica is to be brought further by this capture, or none ever is."""
+        found = self._replicas()
+        follow = (one.status is ReplicaStatus.ACTIVE and _position(one).startswith(mode) for one in found)
+        return any(follow) or all(one.status is ReplicaStatus.BROKEN for one in found)
 
     def bring(self, capture: Capture, upto: str) -> dict[int, SourceTable]:
         """Bring all replicas that follow their source up to a position; the sources as they are now, by oid."""
@@ -197,6 +211,9 @@ class _Ingest:
         current = [replica for replica in active if self._fits(replica, there.get(replica.oid))]
         if current:
             self._move(capture, current, there, upto)
+        else:
+            # What is to be loaded begins later; the server need not keep anything for those that are broken.
+            capture.forget(upto)
         return there
 
     def _replicas(self) -> list[Replica]:
@@ -282,28 +299,31 @@ class _Ingest:
         try:
             for table, changes in capture.changes(tables, after, upto):
                 replica = by_oid[table.oid]
-                snapshot = self._snapshot(replica)
-                if changes.schema_changed is None and snapshot is not None:
-                    prepared[replica.relation.id] = self._prepare(snapshot, table, changes)
-                else:
+                why = changes.schema_changed
+                if why is None:
+                    try:
+                        prepared[replica.relation.id] = self._prepare(self._snapshot(replica), table, changes)
+                    except (HistoryLost, NegativeMultiplicity, CorruptTable) as lost:
+                        # The others are not to wait for one whose rows are not those that changed.
+                        why = f"{lost.message}: {lost.detail}" if lost.detail else lost.message
+                if why is not None:
                     del by_oid[table.oid]
-                    why = changes.schema_changed or "somebody else wrote into the replica"
                     self._mark(replica, ReplicaStatus.LOADING, why)
         except HistoryLost as lost:
             for replica in by_oid.values():
                 self._mark(replica, ReplicaStatus.LOADING, lost.detail or lost.message)
             by_oid.clear()
 
-    def _snapshot(self, replica: Replica) -> Snapshot | None:
-        """The version to start from: what readers see, or a later one with the same rows; None when there is none."""
+    def _snapshot(self, replica: Replica) -> Snapshot:
+        """The version to start from: what readers see, or a later one with the same rows; else HistoryLost."""
         location = self.warehouse.location_of(replica.relation)
         pinned, newest = replica.pin.version, latest_version(location)
         if pinned is None:
-            return None
+            raise HistoryLost("it was never loaded")
         if newest != pinned:
             count = count_changes(location, pinned, newest)
             if not count.exact or count.inserted or count.deleted:
-                return None
+                raise HistoryLost("somebody else wrote into the replica")
         return open_snapshot(location, newest)
 
     def _prepare(self, snapshot: Snapshot, table: SourceTable, changes: Changes) -> Prepared:

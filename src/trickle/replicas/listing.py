@@ -9,9 +9,10 @@ from datetime import datetime
 from trickle.catalog import databases, polled
 from trickle.catalog.outside import Database, Replica
 from trickle.errors import TrickleError
-from trickle.postgres.connect import connected, shown
+from trickle.postgres.connect import Connection, connected, shown
 from trickle.replicas import shape
 from trickle.replicas.captures import SLOT, TRIGGER, WAL, capture_of, mode_of, wal_of
+from trickle.replicas.locks import one_at_a_time
 from trickle.replicas.switching import is_transitioning, reason_of
 from trickle.sources.postgres.capture import Capture, Health, State
 from trickle.warehouse import Warehouse
@@ -179,21 +180,32 @@ def rebuild_cdc_triggers(warehouse: Warehouse, names: Collection[str] | None = N
 
     What was written meanwhile was not captured, so these replicas are loaded anew by the next ingest.
     """
+    with warehouse.catalog.read() as tx:
+        found = databases.listing(tx) if names is None else [databases.get(tx, name) for name in names]
+    rebuilt: list[str] = []
+    for database in found:
+        with connected(database.dsn) as connection, one_at_a_time(connection, database.name):
+            rebuilt += _rebuilt(warehouse, database.name, connection)
+    return rebuilt
+
+
+def _rebuilt(warehouse: Warehouse, name: str, connection: Connection) -> list[str]:
+    with warehouse.catalog.read() as tx:
+        database = databases.get(tx, name)
+        settings = warehouse.settings(tx)
+        replicas = databases.replicas(tx, database.id)
+    capture = capture_of(database, connection, settings)
     rebuilt = []
-    for database, replicas in _grouped(warehouse, names):
-        with warehouse.catalog.read() as tx:
-            settings = warehouse.settings(tx)
-        with connected(database.dsn) as connection:
-            capture = capture_of(database, connection, settings)
-            for replica in replicas if capture.mode == TRIGGER else ():
-                table = shape.from_json(replica.oid, replica.schema, replica.table, replica.shape)
-                (found,) = capture.health([table])
-                if found.state is State.OK:
-                    continue
-                capture.arm(table)
-                rebuilt.append(str(replica.relation.name))
-                with warehouse.catalog.write() as tx:
-                    databases.mark_lost(tx, replica.relation.id, found.message)
+    for replica in replicas if capture.mode == TRIGGER else ():
+        table = shape.from_json(replica.oid, replica.schema, replica.table, replica.shape)
+        (found,) = capture.health([table])
+        if found.state is State.OK:
+            continue
+        # First: what waits in the buffer goes when it is made again.
+        with warehouse.catalog.write() as tx:
+            databases.mark_lost(tx, replica.relation.id, found.message)
+        capture.arm(table)
+        rebuilt.append(str(replica.relation.name))
     return rebuilt
 
 

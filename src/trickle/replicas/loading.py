@@ -2,8 +2,8 @@
 
 Capture is armed before the snapshot is taken, so whatever is written meanwhile is either in the snapshot or captured
 after it, and the position of the replica is the snapshot itself: no gap and no overlap. The snapshot is exported and
-its transaction held open until the last task has read its part. Small tables are read on the driver, in batches; the
-others by Spark tasks, range by range (``source.py``).
+its transaction held open until the last task has read its part, with a lock that keeps the tables as they are. Small
+tables are read on the driver, in batches; the others by Spark tasks, range by range (``source.py``).
 
 Tables that are loaded together are committed as one unit. A replica that is loaded anew is overwritten with the rows
 that differ, so that what reads it sees a change and not another table.
@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import pyarrow as pa
+from psycopg import sql
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import StructField, StructType
@@ -28,22 +29,32 @@ from trickle.catalog import databases, relations
 from trickle.catalog.outside import Database, Replica, ReplicaStatus
 from trickle.engine import spark_errors
 from trickle.engine.arrow import for_spark
-from trickle.errors import TrickleError
+from trickle.errors import ConcurrentModification, TrickleError
 from trickle.lake.keyed import THREADS, in_order
 from trickle.lake.prepared import Prepared, note
 from trickle.lake.rewrite import overwrite
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.stage import Staged, stage_made
 from trickle.postgres.connect import Connection, connected
-from trickle.postgres.tables import SourceTable
+from trickle.postgres.tables import Relkind, SourceTable, describe_oids
 from trickle.replicas import shape
 from trickle.replicas.giving_up import give_up
-from trickle.replicas.source import FAILURE, FORMAT, OPTION, PostgresSource, Range, plan_of, ranges, read_range
+from trickle.replicas.source import (
+    FAILURE,
+    FORMAT,
+    OPTION,
+    PostgresSource,
+    Range,
+    plan_of,
+    ranges,
+    read_range,
+    stored_bytes,
+)
 from trickle.sources.postgres.capture import Capture
 from trickle.warehouse import Warehouse
 
-DRIVER_RANGES = 1
-"""Ranges up to which a table is read on the driver: a Spark job takes longer to start."""
+DRIVER_BYTES = 32 << 20
+"""Up to this size a table is read on the driver, all of it at once: a Spark job takes longer to start."""
 
 Progress = Callable[[str, int], None]
 """Told the name of a table and its number of rows when it is loaded."""
@@ -101,7 +112,7 @@ def load(
     prepared: dict[int, Prepared] = {}
     counts: dict[int, int] = {}
     try:
-        with _exported(database.dsn) as (connection, name, snapshot):
+        with exported(database.dsn, [source.table for source in sources]) as (connection, name, snapshot):
             position = capture.loaded(snapshot)
             for source in sources:
                 made, rows = _prepare(warehouse, database, connection, name, source)
@@ -140,14 +151,42 @@ def _member(replica: Replica, prepared: dict[int, Prepared], position: str) -> P
 
 
 @contextmanager
-def _exported(dsn: str) -> Iterator[tuple[Connection, str, str]]:
-    """A connection inside a snapshot, the name under which others can take it, and what it sees."""
+def exported(dsn: str, tables: Sequence[SourceTable]) -> Iterator[tuple[Connection, str, str]]:
+    """A connection inside a snapshot, the name under which others can take it, and what it sees. The tables are locked
+    as a reader locks them, and are as described: VACUUM FULL would move rows between two ranges, and another table of
+    the same name would be read for this one.
+    """
     with connected(dsn) as connection:
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        for table in tables:
+            _lock(connection, table)
+        now = describe_oids(connection, [table.oid for table in tables])
+        for table in tables:
+            if not _is_as_described(table, now.get(table.oid)):
+                raise ConcurrentModification(
+                    f"{table.shown} was changed when it was about to be loaded",
+                    detail="it has another name, other columns or other partitions",
+                    hint="try again",
+                )
         found = connection.execute("SELECT pg_export_snapshot(), pg_current_snapshot()::text").fetchone()
         assert found is not None
         yield connection, found[0], found[1]
         connection.execute("COMMIT")
+
+
+def _lock(connection: Connection, table: SourceTable) -> None:
+    """Lock a table and all of its parts."""
+    if table.kind in (Relkind.TABLE, Relkind.PARTITIONED):
+        connection.execute(sql.SQL("LOCK TABLE {} IN ACCESS SHARE MODE").format(table.quoted))
+    else:
+        # The others cannot be locked by name, but a reader locks them.
+        connection.execute(sql.SQL("SELECT FROM {} LIMIT 0").format(table.quoted))
+
+
+def _is_as_described(table: SourceTable, now: SourceTable | None) -> bool:
+    if now is None or shape.difference(table, now) is not None:
+        return False
+    return (table.schema, table.name, set(table.parts)) == (now.schema, now.name, set(now.parts))
 
 
 def _prepare(
@@ -157,7 +196,8 @@ def _prepare(
     snapshot = open_snapshot(warehouse.location_of(source.replica.relation))
     wanted = lake_schema(source.table)
     pieces = ranges(connection, source.table)
-    if len(pieces) <= DRIVER_RANGES and not snapshot.files and snapshot.schema == wanted:
+    size = stored_bytes(connection, source.table)
+    if size is not None and size <= DRIVER_BYTES and not snapshot.files and snapshot.schema == wanted:
         staged = _on_driver(connection, source.table, pieces, snapshot)
         return _first(snapshot, staged), staged.rows
     frame = _in_spark(warehouse, plan_of(database.dsn, name, source.table, pieces), wanted)

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 import psycopg
 from psycopg import sql
 
-from trickle.catalog.outside import Database
 from trickle.errors import ConcurrentModification
 from trickle.postgres.connect import Connection
 
@@ -20,15 +19,15 @@ _SPACE = int.from_bytes(b"tric") & 0x7FFFFFFF
 
 
 @contextmanager
-def one_at_a_time(connection: Connection, database: Database, wait_ms: int = WAIT_MS) -> Iterator[None]:
+def one_at_a_time(connection: Connection, database: str, wait_ms: int = WAIT_MS) -> Iterator[None]:
     """Hold the lock for the block; ConcurrentModification when another process keeps it for too long."""
-    key = sql.SQL("{}, hashtext({})").format(_SPACE, sql.Literal(database.name.lower()))
+    key = sql.SQL("{}, hashtext({})").format(_SPACE, sql.Literal(database.lower()))
     connection.execute(sql.SQL("SELECT set_config('lock_timeout', {}, false)").format(f"{wait_ms}ms"))
     try:
         connection.execute(sql.SQL("SELECT pg_advisory_lock({})").format(key))
     except psycopg.errors.LockNotAvailable:
         raise ConcurrentModification(
-            f"another process works on the replicas of {database.name}", hint="try again in a moment"
+            f"another process works on the replicas of {database}", hint="try again in a moment"
         ) from None
     finally:
         if not connection.broken and not connection.closed:

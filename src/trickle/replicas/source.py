@@ -1,8 +1,9 @@
 """Reading a PostgreSQL table in Spark tasks: a Python data source over ranges of pages.
 
 Every task has a connection of its own and takes the snapshot that the driver exported and holds open. A range of
-pages is read as a range of ``ctid`` of one part, because the same ``ctid`` is in every partition. What is to be read,
-the address with its password included, travels as one option whose name has Spark keep it out of its displays.
+pages is read as a range of ``ctid`` of one part, because the same ``ctid`` is in every partition; the driver's lock
+keeps rows where they are, and names what they name. What is to be read, the address with its password included,
+travels as one option whose name has Spark keep it out of its displays.
 """
 
 from __future__ import annotations
@@ -31,6 +32,13 @@ FAILURE = "trickle-error:"
 PAGES = 4096
 """Pages of a range: 32 MB, as PostgreSQL makes pages."""
 
+_PAGELESS = (Relkind.FOREIGN, Relkind.VIEW)
+
+LOCK_WAIT = "5s"
+"""How long a task waits for a lock. Whoever exported the snapshot has one on the table, so a task can only be behind
+somebody who waits for that to end, and would wait for ever.
+"""
+
 
 @dataclass(frozen=True)
 class Range:
@@ -53,19 +61,32 @@ class Range:
         return sql.SQL("{} AND ctid < {}::tid").format(start, sql.Literal(f"({self.last},0)"))
 
 
+def stored_bytes(connection: Connection, table: SourceTable) -> int | None:
+    """How much the server stores of a table, long values included; None for what has no pages, of any size."""
+    if table.kind in _PAGELESS:
+        return None
+    parts = [part.oid for part in table.parts]
+    row = connection.execute("SELECT sum(pg_table_size(oid)) FROM unnest(%s::oid[]) AS oid", (parts,)).fetchone()
+    return int(row[0] or 0) if row is not None else 0
+
+
+_PAGES = """
+SELECT pg_relation_size(c.oid) / current_setting('block_size')::int,
+    coalesce(pg_relation_size(nullif(c.reltoastrelid, 0)), 0) / current_setting('block_size')::int
+FROM pg_class c WHERE c.oid = %s"""
+
+
 def ranges(connection: Connection, table: SourceTable, pages: int = PAGES) -> list[Range]:
-    """What each task reads."""
-    if table.kind in (Relkind.FOREIGN, Relkind.VIEW):
-        # These have no pages.
+    """What each task reads: about so many pages, with those of the long values that its rows refer to."""
+    if table.kind in _PAGELESS:
         return [Range(table.schema, table.name, -1, None)]
     found = []
     for part in table.parts:
-        row = connection.execute(
-            "SELECT pg_relation_size(%s::oid) / current_setting('block_size')::int", (part.oid,)
-        ).fetchone()
-        size = int(row[0]) if row is not None and row[0] is not None else 0
-        starts = range(0, max(size, 1), pages)
-        ends: list[int | None] = [start + pages for start in starts]
+        row = connection.execute(_PAGES, (part.oid,)).fetchone()
+        own, long = (int(row[0] or 0), int(row[1])) if row is not None else (0, 0)
+        step = max(1, pages * own // (own + long)) if long else pages
+        starts = range(0, max(own, 1), step)
+        ends: list[int | None] = [start + step for start in starts]
         ends[-1] = None
         found += [Range(part.schema, part.name, first, last) for first, last in zip(starts, ends, strict=True)]
     return found
@@ -86,6 +107,7 @@ def begin_at(connection: Connection, snapshot: str) -> None:
     """Begin a transaction that sees what the snapshot sees."""
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     connection.execute(sql.SQL("SET TRANSACTION SNAPSHOT {}").format(sql.Literal(snapshot)))
+    connection.execute(sql.SQL("SET LOCAL lock_timeout = {}").format(sql.Literal(LOCK_WAIT)))
 
 
 def plan_of(dsn: str, snapshot: str | None, table: SourceTable, pieces: Sequence[Range]) -> str:

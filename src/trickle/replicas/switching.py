@@ -15,25 +15,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from psycopg import errors
+
 from trickle.catalog import alerts, databases, pins
 from trickle.catalog.outside import Database, Replica, ReplicaStatus
 from trickle.catalog.records import Event, Severity
-from trickle.errors import InternalError, SourceRefused, TrickleError
+from trickle.errors import ConcurrentModification, InternalError, SourceRefused, TrickleError
 from trickle.postgres.connect import Connection
 from trickle.postgres.tables import SourceTable
 from trickle.replicas import shape
-from trickle.replicas.captures import CAPTURE, POLLING, TRIGGER, WAL, capture_named, mode_of, wal_of
+from trickle.replicas.captures import CAPTURE, POLLING, SLOT, TRIGGER, WAL, capture_named, mode_of, wal_of
 from trickle.replicas.loading import Fence
 from trickle.settings import Settings
-from trickle.sources.postgres import transition
+from trickle.sources.postgres import slots, transition
 from trickle.sources.postgres.capture import Capture, State
 from trickle.warehouse import Warehouse
 
 PATIENCE = timedelta(minutes=10)
-"""How long ``auto`` waits before it looks again whether the WAL can be had."""
+"""How long to wait before it is looked again whether the WAL can be had, or what is left can be disarmed."""
 
 LEAVING = "leaving"
 LOOKED_AT = "looked_at"
+TIDIED_AT = "tidied_at"
+"""When something was in the way of disarming what is left."""
 REASON = "reason"
 LAG = "lag"
 
@@ -135,21 +139,39 @@ def fall_back(switch: Switch, tables: Sequence[SourceTable]) -> Database:
     return tidy(switch)
 
 
-def tidy(switch: Switch, replicas: Sequence[Replica] | None = None) -> Database:
-    """Disarm what a transition that did not come to its end left armed, on all replicas or, once the catalog has let go
-    of them, on those given.
+def tidy(switch: Switch) -> Database:
+    """Disarm what a transition left armed. To drop a trigger nobody may be reading its table, and some read for hours:
+    then it stays, which does no harm, and is tried again later.
     """
     leaving = switch.database.options.get(LEAVING)
-    if leaving is None:
+    if leaving is None or not _is_due(switch, TIDIED_AT):
         return switch.database
-    transition.disarm(switch.capture(str(leaving)), _tables(switch.replicas() if replicas is None else replicas))
-    return switch.noted(**{LEAVING: None}).database
+    try:
+        transition.disarm(switch.capture(str(leaving)), _tables(switch.replicas()))
+    except (errors.LockNotAvailable, ConcurrentModification):
+        return switch.noted(**{TIDIED_AT: _now(switch)}).database
+    return switch.noted(**{LEAVING: None, TIDIED_AT: None}).database
+
+
+def disarm_all(switch: Switch, replicas: Sequence[Replica], *, last: bool) -> None:
+    """Leave nothing at the source that captures these, whichever capture it is of. When they are the ``last`` ones,
+    slot and publication go by their name: nobody would ask for them again, and the server would keep WAL for ever.
+    """
+    for mode in dict.fromkeys([switch.counts, str(switch.database.options.get(LEAVING, switch.counts))]):
+        transition.disarm(switch.capture(mode), _tables(replicas))
+    name = switch.database.options.get(SLOT)
+    if last and name is not None:
+        slots.drop_slot(switch.connection, str(name))
+        slots.drop_publication(switch.connection, str(name))
 
 
 def reconsider(switch: Switch, bring: Bring) -> Database:
     """From triggers to the WAL where that is wanted and can be had; looked at now and then."""
     replicas = switch.replicas()
-    if switch.database.cdc_mode == TRIGGER or switch.counts == WAL or not replicas or not _is_due(switch):
+    if switch.database.cdc_mode == TRIGGER or switch.counts == WAL or not replicas or not _is_due(switch, LOOKED_AT):
+        return switch.database
+    if is_transitioning(switch.database):
+        # Another transition has not come to its end.
         return switch.database
     if any(replica.status is not ReplicaStatus.ACTIVE for replica in replicas):
         return switch.database
@@ -160,11 +182,12 @@ def reconsider(switch: Switch, bring: Bring) -> Database:
     if decision.step is not transition.Step.BEGIN:
         return switch.database
     try:
-        return _to_wal(switch, bring)
+        switch = _to_wal(switch, bring)
     except TrickleError as error:
         # Triggers have counted all the time; whatever is in the way, the WAL is tried again later.
         transition.disarm(switch.capture(WAL), _tables(switch.replicas()))
         return switch.noted(**{LEAVING: None, REASON: f"the transition failed: {error.message}"}).database
+    return tidy(switch)
 
 
 def watch_slot(switch: Switch) -> None:
@@ -184,7 +207,7 @@ def watch_slot(switch: Switch) -> None:
             alerts.add(tx, event=Event.SLOT_LAG_WARNING.value, severity=severity, payload=payload, now=now)
 
 
-def _to_wal(switch: Switch, bring: Bring) -> Database:
+def _to_wal(switch: Switch, bring: Bring) -> Switch:
     switch = switch.noted(**{LEAVING: WAL})
     wal = wal_of(switch.database, switch.connection, switch.settings)
     tables = _tables(switch.replicas())
@@ -195,8 +218,7 @@ def _to_wal(switch: Switch, bring: Bring) -> Database:
     positions = {replica.oid: upto for replica in switch.replicas() if replica.status is ReplicaStatus.ACTIVE}
     if len(positions) != len(tables):
         raise InternalError("a replica stopped to follow its source during a transition")
-    switch = _switched(switch, transition.switched(wal, armed, positions), counts=WAL, leaving=TRIGGER)
-    return tidy(switch)
+    return _switched(switch, transition.switched(wal, armed, positions), counts=WAL, leaving=TRIGGER)
 
 
 def _switched(switch: Switch, positions: dict[int, str], *, counts: str, leaving: str) -> Switch:
@@ -225,8 +247,8 @@ def _tables(replicas: Sequence[Replica]) -> list[SourceTable]:
     return [shape.from_json(one.oid, one.schema, one.table, one.shape) for one in replicas]
 
 
-def _is_due(switch: Switch) -> bool:
-    looked = switch.database.options.get(LOOKED_AT)
+def _is_due(switch: Switch, last: str) -> bool:
+    looked = switch.database.options.get(last)
     return looked is None or switch.warehouse.clock.now() >= datetime.fromisoformat(str(looked)) + PATIENCE
 
 
