@@ -8,10 +8,12 @@ Files and functions are replicas of their own; tables of a PostgreSQL database a
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -93,8 +95,14 @@ def attach_files(
     schedule: str | None,
 ) -> Relation:
     """Make files that Spark reads a source: read now, and again on a schedule."""
-    definition = {"path": path, "format": form.strip().lower(), "options": dict(options)}
+    # Spark would take a relative path from where its own process was started.
+    place = path if _has_scheme(path) else str(Path(path).expanduser().absolute())
+    definition = {"path": place, "format": form.strip().lower(), "options": dict(options)}
     return _attach(warehouse, name, PolledKind.FILES, lambda: definition, schedule)
+
+
+def _has_scheme(path: str) -> bool:
+    return re.match(r"[a-zA-Z][a-zA-Z0-9+.-]*:/", path) is not None
 
 
 def attach_function(
