@@ -119,8 +119,11 @@ class Story:
 
 def look_with_deltalake(location: str) -> str:
     """A command that prints a table without Spark and without Trickle."""
+    # Not by to_pyarrow_table: under load, a process that ends right after it aborts now and then.
     code = (
-        f"from deltalake import DeltaTable; print(*DeltaTable('{location}').to_pyarrow_table().to_pylist(), sep='\\n')"
+        "import pyarrow; from deltalake import DeltaTable, QueryBuilder; "
+        f"rows = QueryBuilder().register('t', DeltaTable('{location}')).execute('SELECT * FROM t'); "
+        "print(*pyarrow.table(rows).to_pylist(), sep='\\n')"
     )
     return f'{sys.executable} -c "{code}"'
 
