@@ -116,7 +116,7 @@ def test_a_gate_that_holds_decides_and_later_gates_ask_for_nothing(
 def test_who_wants_to_know_all_hears_all_gates(
     gate: str, table: dict[str, Any], facts: dict[str, Any], decision: Decision, asked: list[str]
 ) -> None:
-    verdict = admit(a_table(**table), Given(**{**OPEN, **facts}), all=True)
+    verdict = admit(a_table(**table), Given(**{**OPEN, **facts}), everything=True)
     assert verdict.decision is decision
     assert [child.gate for child in verdict.children] == [gate.name for gate in ADMIT]
     assert [child.gate for child in verdict.children if not child.proceeds] == [gate]
@@ -140,7 +140,7 @@ def test_force_on_a_table_that_nothing_holds_changes_nothing() -> None:
 
 def test_the_strictest_of_all_answers_is_told_first() -> None:
     facts = Given(**{**OPEN, "lock": Lock("pid 1"), "fuses": [FuseFacts("orders", FuseRating(), blown=True)]})
-    verdict = admit(a_table(), facts, all=True)
+    verdict = admit(a_table(), facts, everything=True)
     assert verdict.decision is Decision.BLOCK
     assert verdict.decisive.gate == "fuse"
 

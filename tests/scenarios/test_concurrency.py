@@ -12,7 +12,9 @@ from deltalake import write_deltalake
 
 import trickle
 from tests.scenarios.story import ask, changed, contents, folder, refreshed, state
+from tests.scheduler.conftest import at_step
 from trickle.api import Trickle
+from trickle.apply.steps import Step
 from trickle.engine import Engine
 from trickle.errors import ConcurrentModification
 from trickle.testing import check
@@ -80,6 +82,24 @@ def test_two_connections_refresh_one_stream_table(t: Trickle, engine: Engine) ->
     assert all(row.status in ("COMPLETED", "FAILED") for row in t.refresh_history("s"))
     refreshed(t, "n")
     assert contents(t, "n") == [(3,)]
+
+
+def test_a_refresh_beside_one_that_is_at_work_is_told_so_and_leaves_no_trace(t: Trickle) -> None:
+    """Whether two refreshes meet at the beginning or at the commit, the second gets the same error."""
+    t.sql("CREATE TABLE a (x INT); INSERT INTO a VALUES (1); CREATE STREAM TABLE s AS SELECT x FROM a")
+    t.sql("INSERT INTO a VALUES (2)")
+    before = len(t.refresh_history("s"))
+    second: list[BaseException | None] = []
+    with at_step(Step.STARTED, lambda: second.extend(together(lambda: t.refresh_stream_table("s")))):
+        refreshed(t, "s")
+    (error,) = second
+    assert isinstance(error, ConcurrentModification)
+    assert "another refresh of s is at work" in str(error)
+    assert error.hint is not None
+    assert "try again" in error.hint
+    assert len(t.refresh_history("s")) == before + 1
+    check(t)
+    assert contents(t, "s") == [(1,), (2,)]
 
 
 def test_a_writer_and_a_refresher_at_the_same_time(t: Trickle) -> None:

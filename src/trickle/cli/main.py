@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from typer.main import get_command
 
@@ -73,7 +74,8 @@ def main() -> None:
     """Run the command line of this process."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that cannot show a character gets its number, not an error.
-        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # text files, not any TextIO
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     sys.exit(run(sys.argv[1:]))
 
 
@@ -86,7 +88,7 @@ def run(arguments: Sequence[str]) -> int:
         leave_quietly()
     except KeyboardInterrupt:
         ended = INTERRUPTED
-    except Exception as error:  # noqa: BLE001  (the last resort: nobody should see a traceback)
+    except Exception as error:  # noqa: BLE001 - the last resort: nobody should see a traceback
         if not was_interrupted(error):
             return report(error, as_json=_wants_json(arguments))
         ended = INTERRUPTED

@@ -12,7 +12,7 @@ class LockGate:
 
     name = "lock"
 
-    def evaluate(self, table: TableFacts, facts: Facts) -> Verdict:  # noqa: ARG002 - every gate is asked the same way
+    def evaluate(self, table: TableFacts, facts: Facts) -> Verdict:
         lock = facts.lock
         if lock.held_by is None:
             return proceed(self.name, "nobody works on it")

@@ -47,26 +47,14 @@ STATEMENT_RELEASE: tuple[Gate, ...] = (StagedFuseGate(), UserGates())
 have no say: the statement is committed with them or refused."""
 
 
-def admit(
-    table: TableFacts,
-    facts: Facts,
-    *,
-    all: bool = False,  # noqa: A002 - the callers' word; the builtin is not needed here
-    statement: bool = False,
-) -> Verdict:
+def admit(table: TableFacts, facts: Facts, *, everything: bool = False, statement: bool = False) -> Verdict:
     """Whether a refresh may begin, or a statement be followed."""
-    return ask("admit", STATEMENT_ADMIT if statement else ADMIT, table, facts, everything=all)
+    return ask("admit", STATEMENT_ADMIT if statement else ADMIT, table, facts, everything=everything)
 
 
-def release(
-    table: TableFacts,
-    facts: Facts,
-    *,
-    all: bool = False,  # noqa: A002 - as above
-    statement: bool = False,
-) -> Verdict:
+def release(table: TableFacts, facts: Facts, *, statement: bool = False) -> Verdict:
     """Whether a staged change may be committed."""
-    return ask("release", STATEMENT_RELEASE if statement else RELEASE, table, facts, everything=all)
+    return ask("release", STATEMENT_RELEASE if statement else RELEASE, table, facts)
 
 
 def ask(phase: str, gates: Iterable[Gate], table: TableFacts, facts: Facts, *, everything: bool = False) -> Verdict:

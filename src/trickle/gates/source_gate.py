@@ -12,7 +12,7 @@ class SourceGate:
 
     name = "source_gate"
 
-    def evaluate(self, table: TableFacts, facts: Facts) -> Verdict:  # noqa: ARG002 - every gate is asked the same way
+    def evaluate(self, table: TableFacts, facts: Facts) -> Verdict:
         gated = facts.gated_sources
         if not gated:
             return proceed(self.name, "no source is gated")

@@ -14,7 +14,7 @@ class StatusGate:
 
     name = "status"
 
-    def evaluate(self, table: TableFacts, facts: Facts) -> Verdict:  # noqa: ARG002 - every gate is asked the same way
+    def evaluate(self, table: TableFacts, facts: Facts) -> Verdict:
         match table.status:
             case "SUSPENDED":
                 reason = "it is suspended" + (f": {table.last_error}" if table.last_error else "")

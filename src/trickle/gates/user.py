@@ -31,7 +31,7 @@ class UserGates:
 
     name = "user"
 
-    def evaluate(self, table: TableFacts, facts: Facts) -> Verdict:  # noqa: ARG002 - every gate is asked the same way
+    def evaluate(self, table: TableFacts, facts: Facts) -> Verdict:
         answers = [user_verdict(answer) for answer in facts.user_answers]
         return together(self.name, answers) if answers else proceed(self.name, "no gates of your own")
 

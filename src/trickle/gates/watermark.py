@@ -81,7 +81,7 @@ class WatermarkGate:
 
     name = "watermark"
 
-    def evaluate(self, table: TableFacts, facts: Facts) -> Verdict:  # noqa: ARG002 - every gate is asked the same way
+    def evaluate(self, table: TableFacts, facts: Facts) -> Verdict:
         answers = [_answer(self.name, group) for group in facts.watermark_groups]
         if not answers:
             return proceed(self.name, "no source is in a watermark group")

@@ -89,8 +89,8 @@ def refresh(
 ) -> list[RefreshResult]:
     """Refresh stream tables as one unit: all of them move, or none. So do base tables that are ``brought`` with them.
 
-    When a gate holds one back, none is computed or committed: Gated for somebody who asked, results of action SKIP for
-    the scheduler (``tick``).
+    When a gate holds one back, none is computed or committed: Gated for somebody who asked (ConcurrentModification when
+    another refresh is at work), results of action SKIP for the scheduler (``tick``).
     """
     if tick is None and brought is None and initiated_by is Initiator.MANUAL:
         # Whoever asks for a refresh wants to see what is in the source now; a tick has ingested already.

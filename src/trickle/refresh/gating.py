@@ -11,8 +11,9 @@ from sqlalchemy.orm import Session
 
 from trickle.catalog import alerts, fuses, history
 from trickle.catalog.records import Action, Event, Initiator, Isolation, Outcome, RefreshRecord
-from trickle.errors import Gated
+from trickle.errors import ConcurrentModification, Gated, TrickleError
 from trickle.gates.facts import Due, HeldUpstream, TableFacts, UnitFacts
+from trickle.gates.lock import LockGate
 from trickle.gates.pipeline import admit, release
 from trickle.gates.verdict import Verdict, held_together, proceed
 from trickle.refresh.board import Board
@@ -97,7 +98,7 @@ class Gatekeeper:
 
     def explain(self, member: Member) -> Verdict:
         """What all gates of the first phase say, also those after the one that decides."""
-        return admit(self._table(member), self._facts(member), all=True)
+        return admit(self._table(member), self._facts(member), everything=True)
 
     def _table(self, member: Member) -> TableFacts:
         tiered = self.board.settings.tiered_scheduling
@@ -159,12 +160,15 @@ class Gatekeeper:
                 )
 
     def record_skips(self, members: Sequence[Member], verdicts: Sequence[Verdict], started: datetime) -> None:
-        """Enter what was held back, with the whole verdict; once, however many ticks it lasts."""
+        """Enter what was held back, with the whole verdict; once, however many ticks it lasts.
+
+        Not who asked and found another at work: the refresh that is at work has its own row.
+        """
         now = self.warehouse.clock.now()
         with self.warehouse.catalog.write() as tx:
             for member, verdict in zip(members, verdicts, strict=True):
                 latest = history.recent(tx, member.stream.relation.id, limit=1)
-                if latest and is_same_skip(latest[0], verdict):
+                if (latest and is_same_skip(latest[0], verdict)) or (self.is_manual and _is_locked(verdict)):
                     continue
                 history.record(
                     tx,
@@ -212,7 +216,6 @@ _HINTS: Mapping[str, str] = {
     "or 'skip_changes'); refresh with force to let it through",
     "source_gate": "ungate_source when the load is done, or refresh with force",
     "watermark": "advance_watermark for the source that lags, or refresh with force",
-    "lock": "wait for the other refresh to end",
 }
 
 
@@ -232,12 +235,23 @@ def refused(member: Member, verdict: Verdict) -> Gated:
     )
 
 
-def gated(member: Member, verdict: Verdict) -> Gated:
+def gated(member: Member, verdict: Verdict) -> TrickleError:
     """The error for somebody who asked for a refresh that a gate holds back."""
     decisive = verdict.decisive
+    if _is_locked(verdict):
+        # The same error as for one that began beside the other and came second at the commit.
+        return ConcurrentModification(
+            f"another refresh of {member.name} is at work",
+            detail=decisive.reason,
+            hint="try again when it has ended; it may have brought all that you want",
+        )
     hint = _HINTS.get(decisive.gate, "why_not_refreshed('{0}') tells what all gates say")
     return Gated(
         f"the refresh of {member.name} is held back by its {decisive.gate.replace('_', ' ')}",
         detail=decisive.reason,
         hint=hint.format(member.name),
     )
+
+
+def _is_locked(verdict: Verdict) -> bool:
+    return verdict.decisive.gate == LockGate.name
