@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 
-from sqlalchemy import insert, select
+from sqlalchemy import exists, insert, or_, select
 from sqlalchemy import update as sql_update
 from sqlalchemy.orm import Session
 
 from trickle.catalog import relations
-from trickle.catalog.models import PinRow, PolledRow, RelationRow
+from trickle.catalog.models import DatabaseRow, PinRow, PolledRow, RelationRow
 from trickle.catalog.outside import Polled, PolledKind, ReplicaStatus
 from trickle.catalog.records import Pin
 
@@ -37,6 +37,11 @@ def add(tx: Session, relation_id: int, *, kind: PolledKind, definition: Mapping[
         "status": ReplicaStatus.LOADING,
     }
     tx.execute(insert(PolledRow).values(**values))
+
+
+def is_anything_outside(tx: Session) -> bool:
+    """Whether there is a polled source or an attached database, asked in one statement: most catalogs have neither."""
+    return bool(tx.execute(select(or_(exists(select(PolledRow.relation_id)), exists(select(DatabaseRow.id))))).scalar())
 
 
 def listing(tx: Session) -> list[Polled]:

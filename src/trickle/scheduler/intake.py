@@ -39,12 +39,15 @@ log = logging.getLogger("trickle.scheduler")
 def take_in(warehouse: Warehouse, memory: Memory, leader: Leadership) -> None:
     """Ingest every attached database that is not resting."""
     with warehouse.catalog.read() as tx:
+        if not polled.is_anything_outside(tx):
+            memory.addresses = {}
+            return
         found = databases.listing(tx)
         others = polled.listing(tx)
-        told = scheduling.state(tx) if found or others else None
+        told = scheduling.state(tx)
         unsettled = {one.database_id for one in hosted.left(tx)} if found else set()
     memory.addresses = {database.id: database.dsn for database in found}
-    if told is None or told.paused or told.draining:
+    if told.paused or told.draining:
         return
     for database in found:
         answers = _take_in_database(warehouse, memory, leader, database)

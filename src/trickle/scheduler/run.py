@@ -23,6 +23,7 @@ from trickle.scheduler.recording import mark_fresh
 from trickle.scheduler.state import Memory, load_state
 from trickle.scheduler.tick import Plan, plan
 from trickle.scheduler.watching import watch_over
+from trickle.settings import Settings
 from trickle.warehouse import Warehouse
 
 _memories: WeakKeyDictionary[Catalog, Memory] = WeakKeyDictionary()
@@ -121,8 +122,8 @@ def tick(warehouse: Warehouse, now: datetime | None = None) -> list[RefreshResul
     leads.
     """
     with warehouse.catalog.read() as tx:
-        ttl = timedelta(seconds=warehouse.settings(tx).lease_seconds)
-    leader = Leadership.take(warehouse, ttl)
+        settings = warehouse.settings(tx)
+    leader = Leadership.take(warehouse, timedelta(seconds=settings.lease_seconds))
     if leader is None:
         raise _another_leads(warehouse)
     acting = warehouse if now is None else replace(warehouse, clock=_RunningFrom(now))
@@ -134,20 +135,18 @@ def tick(warehouse: Warehouse, now: datetime | None = None) -> list[RefreshResul
                 scheduler.step(wait=True)
         finally:
             scheduler.close()
-    _tell(warehouse)
+    _tell(warehouse, settings)
     with suppress(TrickleError):
         follow(warehouse, patience=memory_of(warehouse).patience)
     return scheduler.results
 
 
-def _tell(warehouse: Warehouse) -> None:
+def _tell(warehouse: Warehouse, settings: Settings) -> None:
     """Hand alerts to the sinks, as the daemon does; what cannot be told now is told by the next tick.
 
     Not to the log, which is that of the daemon: whoever calls has the alerts at hand.
     """
     with suppress(TrickleError):
-        with warehouse.catalog.read() as tx:
-            settings = warehouse.settings(tx)
         deliver(warehouse, [sink for sink in sinks_of(warehouse, settings) if not isinstance(sink, LogSink)])
 
 
