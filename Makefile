@@ -11,13 +11,14 @@ READY := $(VENV)/.ready
 LOCK := requirements/dev.txt
 LINTED := $(wildcard src tests scripts bench demo)
 PYTEST := $(PY) -m pytest
+POSTGRES_15 ?= /usr/lib/postgresql/15/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-local-cluster test-connect check bench tpch fuzz stress soak mutate docs lock build clean java
+.PHONY: help demo test test-local-cluster test-connect test-postgres-long check bench tpch fuzz stress soak mutate docs lock build clean java
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' Makefile
 
 demo: $(READY) java ## a small shop with stream tables, live in the terminal
 	@$(PY) demo/shop.py
@@ -28,6 +29,13 @@ test: check java ## everything: check, all tests on local Spark, the portable on
 
 test-local-cluster test-connect: test-%: $(READY)
 	$(PYTEST) --engine $* -m portable tests
+
+test-postgres-long: $(READY) java ## PostgreSQL: 100 writers and ten kills, all of TPC-H, a million rows, an older server
+	TRICKLE_POSTGRES_LONG=1 TRICKLE_LOAD_ROWS=1000000 $(PYTEST) -o timeout=7200 \
+	  tests/replicas/test_proof.py tests/replicas/test_tpch.py tests/replicas/test_loading.py \
+	  tests/immediate/postgres tests/catalog/pooled
+	@test -x $(POSTGRES_15)/postgres || { echo "no PostgreSQL 15 in $(POSTGRES_15): apt-get install postgresql-15, or POSTGRES_15=folder"; exit 1; }
+	TRICKLE_TEST_POSTGRES=$(POSTGRES_15) $(PYTEST) -o timeout=600 tests/postgres tests/sources/postgres tests/replicas
 
 check: $(READY) ## format, lint, types, import rules, fresh generated pages
 	$(VENV)/bin/ruff format --check $(LINTED)

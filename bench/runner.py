@@ -31,6 +31,8 @@ BENCHMARKS = {
     "commit": "One commit",
     "dml": "SQL statements on one row",
     "scan": "Reading many files",
+    "capture": "Writing to PostgreSQL, captured and not",
+    "ingest": "From PostgreSQL to the lake",
     "groups": "Some rows of a large aggregate change",
     "growth": "The same change of larger tables",
     "peers": "TPC-H by others",

@@ -29,6 +29,12 @@ class Sizes:
     wakes: int = 15
     resting_tables: int = 1_000
     resting_sources: int = 100
+    ingest_rows: int = 1_000_000
+    ingest_changed: int = 200_000
+    ingest_rounds: int = 5
+    capture_rows: int = 200_000
+    capture_rounds: int = 7
+    capture_seconds: int = 2
     repeat: int = 1
     """Timed rounds where ways are measured beside each other."""
     warm: int = 1
@@ -70,6 +76,12 @@ QUICK = Sizes(
     wakes=1,
     resting_tables=20,
     resting_sources=2,
+    ingest_rows=2_000,
+    ingest_changed=200,
+    ingest_rounds=1,
+    capture_rows=100,
+    capture_rounds=1,
+    capture_seconds=1,
     warm=0,
     scale=0.01,
     queries=("q12",),

@@ -80,3 +80,12 @@ def postgres() -> Iterator[Postgres]:
     """One PostgreSQL 18 for the whole run."""
     with running_postgres() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def logical_postgres() -> Iterator[Postgres]:
+    """One PostgreSQL 18 for the whole run that lets its WAL be read."""
+    with running_postgres(
+        wal_level="logical", max_replication_slots="50", max_wal_senders="50", max_prepared_transactions="5"
+    ) as server:
+        yield server

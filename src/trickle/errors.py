@@ -20,14 +20,17 @@
     │   └── UnsupportedTable          a Delta protocol feature
     ├── SchemaDrift               a source no longer has the shape the stream table was built on
     ├── HistoryLost               a source's log no longer reaches back to a frontier
+    ├── ForeignWrite              somebody else wrote into a table that Trickle alone may write
     ├── Suspended                 the stream table is suspended until it is resumed
     ├── Gated                     a gate holds the refresh back: a fuse, a watermark, a source that is being loaded
     ├── TransientError            the same call may succeed later
     │   ├── ConcurrentModification    another writer came first
-    │   └── CatalogUnreachable        the catalog database does not answer
+    │   ├── CatalogUnreachable        the catalog database does not answer
+    │   └── SourceUnreachable         the PostgreSQL server of a source does not answer
     ├── SetupError                the machine or the installation must change
     │   ├── JavaMissing               no Java 17 or newer
     │   ├── SparkUnavailable          the Spark session cannot be made or has gone away
+    │   ├── SourceRefused             a PostgreSQL server does not allow what capture needs
     │   ├── WarehouseMissing          no warehouse at this place
     │   └── NewerWarehouse            written by a newer Trickle
     └── InternalError             a defect: never the caller's fault
@@ -202,6 +205,13 @@ class HistoryLost(TrickleError):
     exit_code = 3
 
 
+class ForeignWrite(TrickleError):
+    """Somebody else wrote into a table that Trickle alone may write."""
+
+    code = "FOREIGN_WRITE"
+    exit_code = 3
+
+
 class Suspended(TrickleError):
     """The stream table is suspended until it is resumed."""
 
@@ -235,6 +245,12 @@ class CatalogUnreachable(TransientError):
     code = "CATALOG_UNREACHABLE"
 
 
+class SourceUnreachable(TransientError):
+    """The PostgreSQL server of a source does not answer, or has no room or connection left."""
+
+    code = "SOURCE_UNREACHABLE"
+
+
 class SetupError(TrickleError):
     """The machine or the installation must change."""
 
@@ -252,6 +268,12 @@ class SparkUnavailable(SetupError):
     """The Spark session cannot be made or has gone away."""
 
     code = "SPARK_UNAVAILABLE"
+
+
+class SourceRefused(SetupError):
+    """A PostgreSQL server does not allow what capture needs: password, rights, version, a standby."""
+
+    code = "SOURCE_REFUSED"
 
 
 class WarehouseMissing(SetupError):

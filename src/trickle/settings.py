@@ -132,6 +132,14 @@ def _interval(name: str, value: object) -> str:
     return text
 
 
+def _identifier(name: str, value: object) -> str:
+    text = str(value)
+    # PostgreSQL cuts off what is longer.
+    if not text or len(text.encode()) > 63 or "\0" in text:
+        raise InvalidOption(f"setting {name!r} is a name of 1 to 63 bytes, not {value!r}")
+    return text
+
+
 def _time_zone(name: str, value: object) -> str:
     text = str(value).strip()
     try:
@@ -168,10 +176,37 @@ class Settings:
     max_consecutive_errors: int = _number(3, "failed refreshes in a row before a stream table is suspended", low=1)
     max_parse_depth: int = _number(64, "nesting of a query at which it is refused", low=1, high=200)
     commit_attempts: int = _number(8, "tries of a statement when other writers come first", low=1, high=1000)
+    capture_schema: str = _text(
+        "trickle_capture", "schema of the change buffers in an attached PostgreSQL database", _identifier, "a name"
+    )
+    cdc_trigger_mode: str = _choice("statement", "triggers of an attached table fire once for", "statement", "row")
+    unlogged_buffers: bool = _flag(False, "change buffers are lost when the server crashes, and cost less to write")
+    on_source_ddl: str = _choice(
+        "refuse", "a used column of an attached table that is dropped or retyped", "refuse", "reinitialize"
+    )
+    poll_interval: str = _text(
+        "1m", "time between two readings of a polled source that names none", _interval, "a duration from 1s"
+    )
+    slot_lag_warning_mb: int = _number(
+        100, "WAL that a PostgreSQL server keeps for a slot before it is a warning", low=1
+    )
+    slot_lag_critical_mb: int = _number(1024, "WAL that a server keeps for a slot before it is critical", low=1)
+    publish_schema: str = _text(
+        "trickle_publish", "schema of the positions of published tables in their database", _identifier, "a name"
+    )
+    publish_channel: str = _text(
+        "trickle_published",
+        "channel that listeners are notified on after a published table changed",
+        _identifier,
+        "a name",
+    )
     differential_max_change_ratio: float = _number(
         0.15, "share of changed rows above which AUTO refreshes in full, until it knows what both cost", high=1.0
     )
     ivm_recursive_max_depth: int = _number(1000, "rounds of a recursion at which it is given up", low=1)
+    ivm_topk_max_limit: int = _number(
+        1000, "rows of ORDER BY ... LIMIT that an IMMEDIATE stream table in PostgreSQL keeps", low=1, high=100_000
+    )
     algebraic_drift_reset_cycles: int = _number(
         0, "refreshes by changes after which floating sums are computed anew; 0 for never"
     )
@@ -227,7 +262,8 @@ def spell(value: object) -> str:
     """
     if isinstance(value, timedelta):
         return json.dumps(show_duration(value))
-    return json.dumps(value)
+    # JSON's escapes of characters beyond the first plane are none in TOML, and it leaves DEL as it is.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def check_name(name: str) -> None:

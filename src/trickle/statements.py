@@ -14,8 +14,10 @@ from pyspark.sql import DataFrame
 from trickle.algebra.names import TableName, nearest
 from trickle.catalog import preferences, relations
 from trickle.errors import InvalidOption, UnknownFunction
-from trickle.refresh import definition
-from trickle.refresh.execute import refresh
+from trickle.immediate import definition
+from trickle.immediate.postgres.hosting import settle_all
+from trickle.publish.following import follow
+from trickle.refresh.definition import Definition, set_suspended
 from trickle.refresh.outcome import RefreshResult
 from trickle.settings import check_name, parse_value, spell
 from trickle.sql import (
@@ -99,7 +101,9 @@ def _definition_statement(warehouse: Warehouse, statement: CreateTable | CreateV
         case AlterTable():
             return alter_table(warehouse, statement)
         case Drop():
-            return drop_relation(warehouse, statement)
+            gone = drop_relation(warehouse, statement)
+            settle_all(warehouse)
+            return gone
     assert_never(statement)
 
 
@@ -127,9 +131,10 @@ def _stream_statement(
         case AlterStreamTable(name=name, action="set"):
             text = None if statement.query is None else statement.query.text
             definition.alter(warehouse, name, text, statement.options)
+            follow(warehouse, [name])
             return Done(f"stream table {name} altered")
         case AlterStreamTable(name=name, action=action):
-            definition.set_suspended(warehouse, name, suspended=action == "suspend")
+            set_suspended(warehouse, name, suspended=action == "suspend")
             return Done(f"stream table {name} {'suspended' if action == 'suspend' else 'resumed'}")
         case DropStreamTable():
             if statement.if_exists and not _exists(warehouse, statement.name):
@@ -137,7 +142,7 @@ def _stream_statement(
             gone = definition.drop_stream_table(warehouse, statement.name, cascade=statement.cascade)
             return Done("dropped " + ", ".join(str(relation.name) for relation in gone))
         case RefreshStreamTable():
-            return refresh(warehouse, [statement.name], force=statement.force)[0]
+            return definition.refresh(warehouse, statement.name, force=statement.force)
     assert_never(statement)
 
 
@@ -148,9 +153,10 @@ def _create_stream_table(warehouse: Warehouse, statement: CreateStreamTable) -> 
     initialize = options.pop("initialize", True)
     if not isinstance(initialize, bool):
         raise InvalidOption(f"option initialize is true or false, not {initialize!r}")
-    wanted = definition.Definition.of(warehouse, statement.name, statement.query.text, options)
+    wanted = Definition.of(warehouse, statement.name, statement.query.text, options)
     make = definition.create_or_replace if statement.or_replace else definition.create_stream_table
     make(warehouse, wanted, initialize=initialize)
+    follow(warehouse, [statement.name])
     return Done(f"stream table {statement.name} created")
 
 

@@ -6,19 +6,47 @@ import re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
 from trickle.catalog import preferences
-from trickle.catalog.records import Relation
+from trickle.catalog.records import Pin, Relation
 from trickle.catalog.store import Catalog
 from trickle.clock import Clock
 from trickle.engine import Engine
+from trickle.lake.commit import TableCommit
 from trickle.lake.location import Location
+from trickle.lake.prepared import Prepared
+from trickle.lake.snapshot import Snapshot
 from trickle.settings import Settings, combine
 
 _PLAIN_FOLDER = re.compile(r"[a-z0-9][a-z0-9_]{0,63}\Z")
+
+
+class Immediate(Protocol):
+    """What lets IMMEDIATE stream tables change together with the tables that they follow."""
+
+    def land(
+        self,
+        warehouse: Warehouse,
+        table: Relation,
+        pin: Pin,
+        snapshot: Snapshot,
+        prepared: Prepared,
+        commit: TableCommit,
+    ) -> None:
+        """Commit the staged change of a pinned table, by this commit, and of all that follow it as one unit."""
+        ...
+
+    def catch_up(self, warehouse: Warehouse, table: Relation) -> None:
+        """Take in what the log of a pinned table has beyond its pin."""
+        ...
+
+    def publish(self, warehouse: Warehouse, table: Relation) -> None:
+        """Bring what changed with a pinned table to where it is published; raises nothing: the change has happened."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -32,6 +60,8 @@ class Warehouse:
     given_settings: Settings
     connect_settings: Mapping[str, object] = field(default_factory=dict)
     storage_options: Mapping[str, str] = field(default_factory=dict)
+    immediate: Immediate | None = None
+    """Handed in from above: statements are run by code that does not know stream tables."""
 
     def settings(self, tx: Session) -> Settings:
         """The settings in force: what the catalog stores on top of files and environment, arguments last."""

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from tests.catalog.given import Given
 from tests.postgres import Postgres
 from trickle.algebra.names import TableName
-from trickle.catalog import Catalog, connections, file_url, relations, streams
+from trickle.catalog import Catalog, connections, file_url, migrate, relations, streams
 from trickle.errors import CatalogUnreachable, ConcurrentModification, InternalError, TrickleError, WarehouseMissing
 
 
@@ -22,7 +22,7 @@ def test_a_catalog_is_made_once_and_found_again(empty_url: str, backend: str) ->
     assert again.backend == backend
     assert again.meta() == made
     again.close()
-    assert made.format_version == 3
+    assert made.format_version == migrate.FORMAT_VERSION
     assert made.created_by == made.migrated_by != ""
     assert made.created_at.tzinfo is not None
 

@@ -238,7 +238,10 @@ def enter_many(tx: Session, number: int, sources: list[Relation], now: datetime)
     """Stream tables by the thousand: one by one they take longer than what is measured."""
     ids = range(100, 100 + number)
     kind, mode, options = Kind.STREAM_TABLE, RefreshMode.AUTO, {"tier": "hot", "fuse": "adaptive"}
-    named = [{"id": n, "table_name": f"t{n}", "table_key": f"t{n}", "uid": f"{n}"} for n in ids]
+    named = [
+        {"id": n, "table_name": f"t{n}", "table_key": f"t{n}", "uid": f"{n}", "location": f"./default/t{n}"}
+        for n in ids
+    ]
     place = {"schema_name": "default", "schema_key": "default", "storage_options": {}, "key_columns": []}
     made = {"kind": kind, "query": "SELECT 1", "created_at": now, "updated_at": now}
     tx.execute(insert(RelationRow), [{**one, **place, **made} for one in named])

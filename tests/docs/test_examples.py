@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from tests.docs.blocks import blocks
 from tests.docs.pages import Reader
+from tests.postgres import Postgres
 from trickle.engine import Engine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,8 +31,11 @@ def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reque
     engine: Engine = request.getfixturevalue("engine")
     engine.sql("SELECT 1")
     reader = Reader()
-    try:
+    with ExitStack() as stack:
+        stack.callback(reader.close)
+        if page.name in ("immediate.md", "postgres.md", "publishing.md"):
+            # The page says what the name stands for.
+            server: Postgres = request.getfixturevalue("postgres")
+            reader.names["dsn"] = stack.enter_context(server.database())
         for block in found:
             reader.run(block)
-    finally:
-        reader.close()

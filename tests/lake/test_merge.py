@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 from uuid import uuid4
 
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -25,12 +26,13 @@ from tests.lake.tables import (
     net_changes,
     shape,
 )
+from trickle.algebra.weights import WEIGHT
 from trickle.engine import Engine
 from trickle.errors import CorruptTable, InvalidData, InvalidOption, NegativeMultiplicity, UnknownColumn
 from trickle.lake import changerows, merge
 from trickle.lake.candidates import candidate_files
 from trickle.lake.changerows import ChangeRows
-from trickle.lake.merge import locate_keys, locate_rows, merge_keyed, merge_rows
+from trickle.lake.merge import locate_keys, locate_rows, merge_keyed, merge_rows, merge_table
 from trickle.lake.rewrite import append
 from trickle.lake.scan import pick
 from trickle.lake.snapshot import Snapshot
@@ -275,3 +277,30 @@ def test_any_delta_gives_the_multiset_that_arithmetic_gives(
         return
     newer = table if prepare.is_empty else committed(prepare)
     assert contents(engine, newer) == +expected
+
+
+KEYS = shape("k long, part string, v string")
+
+
+@pytest.mark.parametrize("key", [(), ("k",), ("k", "part")])
+def test_a_delta_at_hand_is_applied_as_any_other(engine: Engine, tmp_path: Path, key: tuple[str, ...]) -> None:
+    """By whole row, by a key of one column and by one of two: the same contents and the same change rows."""
+    held: list[Row] = [(n, f"p{n % 2}", f"v{n}") for n in range(40)]
+    table = filled(engine, tmp_path, KEYS, held)
+    rows: list[tuple[Row, int]] = [((n, f"p{n % 2}", f"v{n}"), -1) for n in range(0, 40, 3)]
+    rows += [((n, f"p{n % 2}", "new"), 1) for n in range(0, 40, 6)] + [((100, None, None), 1)]
+    names = [*KEYS.names, WEIGHT]
+    given = pa.Table.from_pylist([dict(zip(names, (*row, weight), strict=True)) for row, weight in rows])
+    newer = committed(merge_table(engine, table, given, key))
+    wanted = Counter(held) + Counter({row: 1 for row, weight in rows if weight > 0})
+    wanted.subtract({row: 1 for row, weight in rows if weight < 0})
+    assert contents(engine, newer) == +wanted
+    assert net_changes(engine, newer, table.version) == dict(rows)
+
+
+def test_a_key_that_is_not_there_is_a_defect(engine: Engine, tmp_path: Path) -> None:
+    table = filled(engine, tmp_path, KEYED, [(1, "a")])
+    gone = pa.table({"k": [2], "v": ["b"], WEIGHT: [-1]})
+    with pytest.raises(NegativeMultiplicity):
+        merge_table(engine, table, gone, ["k"])
+    assert files_below(table.location) == {file.path for file in table.files}, "what was staged is gone"

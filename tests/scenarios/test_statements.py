@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
+import psycopg
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
+from tests.postgres import Postgres
 from tests.scenarios.story import ask, contents, inventory, listed, refused, state
 from trickle.api import PROCEDURES, Trickle
 from trickle.errors import (
@@ -75,9 +77,23 @@ def test_settings_are_set_reset_and_checked(t: Trickle) -> None:
     assert value() == "3"
 
 
-def test_every_procedure_is_called_by_sql(t: Trickle, tmp_path: Path) -> None:
+def two_rows(spark: SparkSession) -> DataFrame:
+    """A function that is polled."""
+    return spark.range(2)
+
+
+def test_every_procedure_is_called_by_sql(t: Trickle, tmp_path: Path, postgres: Postgres) -> None:
     place = tmp_path / "events"
     write_deltalake(place, pa.table({"x": [1, 2]}))
+    csv = tmp_path / "prices.csv"
+    csv.write_text("id;price\n1;2\n")
+    with postgres.database() as dsn:
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            connection.execute("CREATE TABLE goods (id int PRIMARY KEY)")
+        _call_every_procedure(t, place, csv, dsn)
+
+
+def _call_every_procedure(t: Trickle, place: Path, csv: Path, dsn: str) -> None:
     calls = {
         "attach_table": f"'events', '{place}'",
         "create_stream_table": "'s', 'SELECT x FROM events', schedule => '5s', tier => 'hot'",
@@ -135,6 +151,20 @@ def test_every_procedure_is_called_by_sql(t: Trickle, tmp_path: Path) -> None:
         "scheduler_status": "",
         "worker_pool_status": "",
         "parallel_job_status": "limit => 5",
+        "attach_postgres": f"'shop', '{dsn}', tables => 'goods', cdc_mode => 'trigger'",
+        "attach_files": f"'prices', '{csv}', format => 'csv', options => 'sep=;', schedule => '5m'",
+        "attach_function": "'numbers', 'tests.scenarios.test_statements:two_rows'",
+        "ingest": "'shop'",
+        "list_sources": "",
+        "cdc_status": "",
+        "check_cdc_health": "",
+        "slot_health": "",
+        "change_buffer_sizes": "",
+        "rebuild_cdc_triggers": "'shop'",
+        "detach": "'shop', tables => 'goods', cascade => true",
+        "publish": f"'s', '{dsn}', table => 'public.s_there', key => 'x'",
+        "list_publications": "",
+        "unpublish": "'s', drop => true",
         "drop_stream_table": "'s', cascade => false",
     }
     assert sorted(calls) == sorted(PROCEDURES)

@@ -12,7 +12,7 @@ import pytest
 from deltalake import write_deltalake
 
 from trickle.algebra.names import TableName
-from trickle.catalog.records import Kind, RefreshMode, Relation, Status, StreamTable
+from trickle.catalog.records import Kind, Relation
 from trickle.errors import InternalError, UnknownTable
 from trickle.lake.location import Location
 from trickle.sources.lake import LakePosition, current, is_same_table, stamp
@@ -22,13 +22,6 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def relation(kind: Kind) -> Relation:
     return Relation(1, TableName.of(["a"]), kind, "u1", None, {}, None, (), None, NOW, NOW)
-
-
-def stream(version: int | None) -> StreamTable:
-    return StreamTable(
-        relation(Kind.STREAM_TABLE), "SELECT 1", "5s", RefreshMode.AUTO, None, {}, Status.ACTIVE, version is not None,
-        version, 0, {}, None, None, 0, None, None, False, False, {}, None, NOW,
-    )  # fmt: skip
 
 
 def write(place: Path, *numbers: int, mode: str = "append") -> None:
@@ -67,10 +60,23 @@ def test_a_stream_table_stands_where_the_catalog_pins_it(tmp_path: Path) -> None
     write(tmp_path / "a", 1)
     write(tmp_path / "a", 2)
     kind = relation(Kind.STREAM_TABLE)
-    assert current(kind, place, stream(0), None) == LakePosition("u1", 0)
-    for empty in (stream(None), None):
-        with pytest.raises(InternalError, match="without contents"):
-            current(kind, place, empty, None)
+    assert current(kind, place, 0, None) == LakePosition("u1", 0)
+    with pytest.raises(InternalError, match="without contents"):
+        current(kind, place, None, None)
+
+
+def test_a_replica_stands_where_the_catalog_pins_it(tmp_path: Path) -> None:
+    place = Location.of(tmp_path / "a")
+    write(tmp_path / "a", 1)
+    assert current(relation(Kind.REPLICA), place, 0, None) == LakePosition("u1", 0)
+    with pytest.raises(InternalError, match="without contents"):
+        current(relation(Kind.REPLICA), place, None, None)
+
+
+def test_a_table_that_is_pinned_stands_there(tmp_path: Path) -> None:
+    place = Location.of(tmp_path / "a")
+    write(tmp_path / "a", 1)
+    assert current(relation(Kind.TABLE), place, 0, LakePosition("u1", 1)) == LakePosition("u1", 0)
 
 
 def test_a_view_has_no_position(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
+from tests.postgres import Postgres
 from tests.scenarios.story import ask, refused
 from trickle.api import PROCEDURES, Trickle, gating, scheduling
 from trickle.errors import Gated, InvalidName, QueryError, UnsupportedQuery
@@ -74,6 +76,25 @@ def test_every_system_view_of_gates_and_scheduler_equals_its_python_function(t: 
     )
 
 
+def test_every_system_view_of_what_lies_outside_equals_its_python_function(t: Trickle, postgres: Postgres) -> None:
+    with postgres.database() as dsn:
+        with psycopg.connect(dsn, autocommit=True) as there:
+            there.execute("CREATE TABLE orders (id int PRIMARY KEY); INSERT INTO orders VALUES (1)")
+        t.attach_postgres("shop", dsn, tables=["orders"], cdc_mode="trigger")
+        t.create_stream_table("copied", "SELECT id FROM shop.orders")
+        t.publish("copied", dsn)
+        _compare(
+            t,
+            {
+                "cdc_status": t.cdc_status,
+                "list_publications": t.list_publications,
+                "list_sources": t.list_sources,
+            },
+        )
+        t.unpublish("copied")
+        t.detach("shop", cascade=True)
+
+
 def _compare(t: Trickle, python: dict[str, Callable[[], Sequence[Any]]]) -> None:
     for name, rows in python.items():
         expected = [asdict(row) for row in rows()]
@@ -83,7 +104,7 @@ def _compare(t: Trickle, python: dict[str, Callable[[], Sequence[Any]]]) -> None
 
 
 def test_no_system_view_is_forgotten_here() -> None:
-    listed = re.findall(r'^            "(\w+)": ', Path(__file__).read_text(encoding="utf-8"), re.MULTILINE)
+    listed = re.findall(r'^ {12,16}"(\w+)": ', Path(__file__).read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(SYSTEM_VIEWS)
 
 

@@ -12,9 +12,11 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from trickle.algebra.names import TableName
-from trickle.api import gating, scheduling
+from trickle.api import gating, publishing, scheduling, sources
 from trickle.api.gating import Gating
+from trickle.api.publishing import Publishing
 from trickle.api.scheduling import Scheduling
+from trickle.api.sources import Sources
 from trickle.api.views import VIEWS
 from trickle.apply.unit import recover
 from trickle.catalog.records import Relation
@@ -24,17 +26,20 @@ from trickle.clock import Clock, SystemClock
 from trickle.engine import Engine
 from trickle.errors import InvalidOption, WarehouseMissing
 from trickle.history.failures import close_abandoned
+from trickle.immediate import definition
+from trickle.immediate.lake import Following
+from trickle.immediate.postgres import frames
 from trickle.lake.few import MOST_ROWS, Few
 from trickle.lake.location import Location
-from trickle.refresh import definition, explain
-from trickle.refresh.definition import Definition
-from trickle.refresh.execute import refresh
+from trickle.publish.following import follow
+from trickle.refresh import explain
+from trickle.refresh.definition import Definition, get, set_suspended
 from trickle.refresh.explain import AuxiliaryColumn, Fact, Finding, Forecast
 from trickle.refresh.outcome import RefreshResult
 from trickle.settings import Settings, combine, from_environment, from_toml
 from trickle.sql import names
 from trickle.statements import Result, run
-from trickle.tables import maintenance, system, views
+from trickle.tables import hosted, maintenance, system, views
 from trickle.tables.ddl import attach
 from trickle.tables.describe import ColumnRow, describe
 from trickle.tables.reading import read_table
@@ -48,7 +53,9 @@ SETTINGS_FILE = "trickle.toml"
 
 PROCEDURES = (
     *gating.PROCEDURES,
+    *publishing.PROCEDURES,
     *scheduling.PROCEDURES,
+    *sources.PROCEDURES,
     "alerts",
     "alter_stream_table",
     "attach_table",
@@ -78,6 +85,7 @@ PROCEDURES = (
 """The methods that SQL reaches as ``CALL trickle.<name>(...)``."""
 
 system.add_views(VIEWS)
+hosted.read_by(frames.frame)
 
 
 def connect(
@@ -107,6 +115,7 @@ def connect(
         given_settings=combine(base, from_environment(os.environ)),
         connect_settings=dict(settings or {}),
         storage_options=dict(storage_options or {}),
+        immediate=Following(),
     )
     combine(opened.given_settings, opened.connect_settings)
     recover(opened)
@@ -132,7 +141,7 @@ def _catalog_file(root: Location, *, create: bool) -> str:
     return file_url(folder / CATALOG_FILE)
 
 
-class Trickle(Gating, Scheduling):
+class Trickle(Gating, Publishing, Scheduling, Sources):
     """A warehouse with its stream tables."""
 
     def __init__(self, warehouse: Warehouse) -> None:
@@ -226,6 +235,7 @@ class Trickle(Gating, Scheduling):
         definition.create_or_replace(
             self.warehouse, self._definition(name, query, schedule, refresh_mode, options), initialize=initialize
         )
+        follow(self.warehouse, [names.table_name(name)])
         return self._row(name)
 
     def alter_stream_table(
@@ -233,6 +243,7 @@ class Trickle(Gating, Scheduling):
     ) -> StreamTableRow:
         """Change the query or options of a stream table; an option of None is cleared."""
         definition.alter(self.warehouse, names.table_name(name), query, changes, initialize=initialize)
+        follow(self.warehouse, [names.table_name(name)])
         return self._row(name)
 
     def drop_stream_table(self, name: str, *, cascade: bool = False) -> list[str]:
@@ -241,16 +252,16 @@ class Trickle(Gating, Scheduling):
 
     def refresh_stream_table(self, name: str, *, force: bool = False) -> RefreshResult:
         """Bring a stream table to the present; ``force`` computes it even when no source has changed."""
-        return refresh(self.warehouse, [names.table_name(name)], force=force)[0]
+        return definition.refresh(self.warehouse, names.table_name(name), force=force)
 
     def resume_stream_table(self, name: str) -> StreamTableRow:
         """Let a suspended stream table be refreshed again, with its errors forgotten."""
-        definition.set_suspended(self.warehouse, names.table_name(name), suspended=False)
+        set_suspended(self.warehouse, names.table_name(name), suspended=False)
         return self._row(name)
 
     def suspend_stream_table(self, name: str) -> StreamTableRow:
         """Refuse refreshes of a stream table until it is resumed."""
-        definition.set_suspended(self.warehouse, names.table_name(name), suspended=True)
+        set_suspended(self.warehouse, names.table_name(name), suspended=True)
         return self._row(name)
 
     # Introspection, without a Spark job
@@ -271,7 +282,7 @@ class Trickle(Gating, Scheduling):
         """Refreshes, newest first."""
         relation = None
         if name is not None:
-            relation = definition.get(self.warehouse, names.table_name(name)).relation.id
+            relation = get(self.warehouse, names.table_name(name)).relation.id
         return views.refresh_history(self.warehouse, relation, limit)
 
     def alerts(self, *, limit: int = 100) -> list[AlertRow]:

@@ -10,6 +10,10 @@ Files are staged before this module is called; nobody sees them. Then
 
 A failure before 1 leaves nothing visible. After it, ``roll_forward`` finishes the work: every step may be repeated,
 by any process, at the same time.
+
+A member is a stream table, or a lake table with a pin (``catalog/pins.py``): a replica, or a base table that IMMEDIATE
+stream tables follow. All are committed alike; what finalising moves is the stream table's own state, or the pin with
+its position.
 """
 
 from __future__ import annotations
@@ -25,10 +29,10 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from trickle.apply.steps import Step, reached
-from trickle.catalog import history, intents, relations, streams
+from trickle.catalog import history, intents, pins, relations, streams
 from trickle.catalog.records import Action, Intent, IntentMember, Outcome, Status
 from trickle.errors import ConcurrentModification, HistoryLost, InternalError, UnsupportedError
-from trickle.lake.commit import TableCommit, check_commit, commit_once, is_committed
+from trickle.lake.commit import TableCommit, check_commit, commit_once, is_committed, is_own
 from trickle.warehouse import Warehouse
 
 
@@ -95,6 +99,26 @@ class UnitMember:
     result: MemberResult
 
 
+@dataclass(frozen=True)
+class PinnedMember:
+    """What a unit does to a lake table with a pin."""
+
+    relation_id: int
+    number: int
+    """The number this move gets; one more than the pin's last."""
+    commit: TableCommit | None
+    """None when the contents stay as they are and only the position moves."""
+    version: int
+    """The version that readers see afterwards."""
+    position: str | None
+
+    @property
+    def commits(self) -> Mapping[str, TableCommit]:
+        return {} if self.commit is None else {OWN: self.commit}
+
+
+Member = UnitMember | PinnedMember
+
 OWN = ""
 """The folder of a stream table itself."""
 
@@ -105,7 +129,7 @@ def application_id(uid: str, folder: str = OWN) -> str:
 
 
 def commit_unit(
-    warehouse: Warehouse, members: Sequence[UnitMember], *, fence: Callable[[Session], None] | None = None
+    warehouse: Warehouse, members: Sequence[Member], *, fence: Callable[[Session], None] | None = None
 ) -> None:
     """Commit staged work for all members together. ``fence`` refuses in the transaction that decides it."""
     reached(Step.STAGED)
@@ -117,18 +141,31 @@ def commit_unit(
             fence(tx)
         # In one order for all, so that two units never wait for each other.
         for member in sorted(members, key=lambda m: m.relation_id):
-            stored = streams.lock(tx, member.relation_id)
-            if stored.refresh_number != member.refresh_number - 1 or not _is_running(tx, member.refresh_id):
-                raise ConcurrentModification(
-                    f"stream table {stored.relation.name} was changed by another process meanwhile",
-                    detail="another refresh or a new definition came first",
-                    hint="refresh again",
-                )
+            _check_unmoved(tx, member)
         intent = intents.add(
             tx, [_intent_member(place, m) for place, m in enumerate(members)], warehouse.clock.now(), uuid.uuid4().hex
         )
     reached(Step.INTENT_WRITTEN)
     roll_forward(warehouse, intent)
+
+
+def _check_unmoved(tx: Session, member: Member) -> None:
+    """Lock a member, and refuse when somebody moved it since its next contents were computed."""
+    if isinstance(member, PinnedMember):
+        if pins.lock(tx, member.relation_id).number != member.number - 1:
+            raise ConcurrentModification(
+                f"{relations.by_id(tx, member.relation_id).name} was changed by another process meanwhile",
+                detail="another statement or ingest came first",
+                hint="try again",
+            )
+        return
+    stored = streams.lock(tx, member.relation_id)
+    if stored.refresh_number != member.refresh_number - 1 or not _is_running(tx, member.refresh_id):
+        raise ConcurrentModification(
+            f"stream table {stored.relation.name} was changed by another process meanwhile",
+            detail="another refresh or a new definition came first",
+            hint="refresh again",
+        )
 
 
 def roll_forward(warehouse: Warehouse, intent: Intent) -> None:
@@ -146,10 +183,16 @@ def roll_forward(warehouse: Warehouse, intent: Intent) -> None:
             done += 1
     reached(Step.TABLES_COMMITTED)
     with warehouse.catalog.write() as tx:
-        if intents.remove(tx, intent.id):
-            for member in intent.members:
+        if intents.claim(tx, intent.id):
+            for member in _in_order(intent):
                 _finalise(tx, member, warehouse.clock.now())
+            intents.remove(tx, intent.id)
     reached(Step.FINALISED)
+
+
+def _in_order(intent: Intent) -> list[IntentMember]:
+    """The members in the order in which ``commit_unit`` locks them."""
+    return sorted(intent.members, key=lambda member: member.relation_id)
 
 
 def recover(warehouse: Warehouse, relation_ids: Sequence[int] | None = None) -> int:
@@ -161,6 +204,17 @@ def recover(warehouse: Warehouse, relation_ids: Sequence[int] | None = None) -> 
         with suppress(ConcurrentModification, UnsupportedError, HistoryLost, InternalError):
             roll_forward(warehouse, intent)
     return len(pending)
+
+
+def is_decided(warehouse: Warehouse, relation_id: int, commit: TableCommit) -> bool:
+    """Whether a unit with this very commit is decided: an intent holds it, or the table's log does.
+
+    What ``commit_unit`` raises does not tell: an error may come before the decision, after it, or after the end.
+    """
+    with warehouse.catalog.read() as tx:
+        members = [member for intent in intents.pending(tx, [relation_id]) for member in intent.members]
+    intended = {own.commit_id for m in members if m.relation_id == relation_id for _, own in commits_of(m)}
+    return commit.commit_id in intended or is_own(commit)
 
 
 def _stored_commits(warehouse: Warehouse, member: IntentMember) -> list[TableCommit]:
@@ -198,11 +252,19 @@ def after_success(status: Status) -> Status:
     return status if status is Status.SUSPENDED else Status.ACTIVE
 
 
-def _intent_member(place: int, member: UnitMember) -> IntentMember:
+_PIN = "pin"
+"""Marks the result of a member that is no stream table."""
+
+
+def _intent_member(place: int, member: Member) -> IntentMember:
+    commits = _commits_json(member.commits) if member.commits else None
+    if isinstance(member, PinnedMember):
+        result = {_PIN: {"version": member.version, "position": member.position}}
+        return IntentMember(member.relation_id, place, commits, member.number, None, result)
     return IntentMember(
         relation_id=member.relation_id,
         position=place,
-        commit=_commits_json(member.commits) if member.commits else None,
+        commit=commits,
         refresh_number=member.refresh_number,
         refresh_id=member.refresh_id,
         result=member.result.to_json(),
@@ -214,6 +276,9 @@ def _commits_json(commits: Mapping[str, TableCommit]) -> str:
 
 
 def _finalise(tx: Session, member: IntentMember, now: datetime) -> None:
+    if _PIN in member.result:
+        _move_pin(tx, member, now)
+        return
     result = MemberResult.from_json(member.result)
     stored = streams.lock(tx, member.relation_id)
     # A number that was taken since the intent means a new definition: the mark that it left must stay.
@@ -251,18 +316,30 @@ def _finalise(tx: Session, member: IntentMember, now: datetime) -> None:
         )
 
 
+def _move_pin(tx: Session, member: IntentMember, now: datetime) -> None:
+    moved: Any = member.result[_PIN]
+    number = max(pins.lock(tx, member.relation_id).number, member.refresh_number)
+    pins.move(tx, member.relation_id, version=moved["version"], number=number, position=moved["position"], now=now)
+
+
 def _abandon(warehouse: Warehouse, intent: Intent, error: Exception) -> None:
     """Give up a unit that somebody else's write into a stream table has made impossible.
 
     When no member is committed yet, the intent goes and nothing has happened. Otherwise the members that are
-    committed stay, and every member is marked to be rebuilt: none of them is trusted to agree with the others.
+    committed stay, and every member is marked to be rebuilt: none of them is trusted to agree with the others. A pin
+    stays where it is: its readers see what they saw, and whoever writes the table next finds its log ahead of the pin.
     """
     half_done = any(_has_happened(warehouse, member) for member in intent.members)
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
-        if not intents.remove(tx, intent.id):
+        if not intents.claim(tx, intent.id):
             return
-        for member in intent.members:
+        for member in _in_order(intent):
+            if _PIN in member.result:
+                pin = pins.lock(tx, member.relation_id)
+                number = max(pin.number, member.refresh_number)
+                pins.move(tx, member.relation_id, version=pin.version, number=number, position=pin.position, now=now)
+                continue
             stored = streams.lock(tx, member.relation_id)
             # The number is spent: a Delta log may hold it already, or be given it by a process that does not know yet.
             streams.update(
@@ -281,6 +358,7 @@ def _abandon(warehouse: Warehouse, intent: Intent, error: Exception) -> None:
                     error_code=getattr(error, "code", None),
                     error_message=str(error),
                 )
+        intents.remove(tx, intent.id)
 
 
 def _has_happened(warehouse: Warehouse, member: IntentMember) -> bool:

@@ -1,7 +1,8 @@
 """Intents: units that will be committed, written down before the first Delta commit.
 
-Whoever removes an intent finalises it: ``remove`` comes first in the finalising transaction, and only one session
-gets True.
+Whoever holds an intent finalises it: ``claim`` comes first in the finalising transaction, and ``remove`` last. One
+that was removed first would have a unit wait for the end of that transaction while it holds a table that the
+transaction waits for.
 """
 
 from __future__ import annotations
@@ -49,6 +50,11 @@ def pending(tx: Session, relation_ids: Iterable[int] | None = None) -> list[Inte
         units[row.intent_id].append(_member(row))
     # On PostgreSQL an intent may be finalised between the two statements of a writer.
     return [Intent(row.id, row.created_at, tuple(units[row.id])) for row in found if row.id in units]
+
+
+def claim(tx: Session, intent_id: str) -> bool:
+    """Hold an intent against other sessions until the transaction ends; False when one of them has ended it."""
+    return tx.execute(select(IntentRow.id).where(IntentRow.id == intent_id).with_for_update()).first() is not None
 
 
 def remove(tx: Session, intent_id: str) -> bool:

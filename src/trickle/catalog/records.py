@@ -18,6 +18,7 @@ class Kind(StrEnum):
     VIEW = "VIEW"
     STREAM_TABLE = "STREAM_TABLE"
     ATTACHED = "ATTACHED"
+    REPLICA = "REPLICA"
 
     @property
     def words(self) -> str:
@@ -31,6 +32,8 @@ class Kind(StrEnum):
                 return "a stream table"
             case Kind.ATTACHED:
                 return "an attached table"
+            case Kind.REPLICA:
+                return "a replica"
 
 
 class Status(StrEnum):
@@ -185,6 +188,18 @@ class Relation:
     comment: str | None
     created_at: datetime
     updated_at: datetime
+
+
+@dataclass(frozen=True)
+class Pin:
+    """The version of a lake table that readers see; None before there is one."""
+
+    relation_id: int
+    version: int | None
+    number: int
+    """Grows with every unit that moves it."""
+    position: str | None
+    """Where its source stood."""
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,14 @@ def by_id(tx: Session, relation_id: int) -> Relation:
     return record(row)
 
 
+def lock(tx: Session, relation_id: int) -> Relation:
+    """The relation, held against other writers until the transaction ends. Several: in ascending order of id."""
+    row = select(RelationRow.id).where(RelationRow.id == relation_id)
+    # A statement of its own: it waits, and the next one sees what was written meanwhile.
+    tx.execute(row.with_for_update(key_share=True))
+    return by_id(tx, relation_id)
+
+
 def listing(tx: Session, schema: str | None = None) -> list[Relation]:
     """All relations, or those of one schema, by name."""
     statement = select(RelationRow).order_by(RelationRow.schema_key, RelationRow.table_key)

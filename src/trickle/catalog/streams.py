@@ -161,7 +161,7 @@ def mark_idle(tx: Session, ids: Iterable[int], at: datetime, now: datetime) -> N
 
 
 def schedulable(tx: Session) -> list[Schedulable]:
-    """All stream tables as the scheduler sees them, by id. Plain rows: this is read at every tick."""
+    """All stream tables of the lake as the scheduler sees them, by id. Plain rows: this is read at every tick."""
     stream = StreamTableRow
     # On the connection: the session would look for objects in them.
     rows = (
@@ -184,6 +184,8 @@ def schedulable(tx: Session) -> list[Schedulable]:
                 stream.consecutive_errors,
             )
             .join(RelationRow, RelationRow.id == stream.relation_id)
+            # Those without a place in the lake live elsewhere, and nothing here refreshes them.
+            .where(RelationRow.location.is_not(None))
             .order_by(stream.relation_id)
         )
         .all()

@@ -102,7 +102,7 @@ def forget(tx: Session, source_id: int, before: datetime) -> int:
 def base_source(tx: Session, name: TableName) -> Relation:
     """A table that others load, and that can have a watermark."""
     relation = relations.get(tx, name)
-    if relation.kind not in (Kind.TABLE, Kind.ATTACHED):
+    if relation.kind not in (Kind.TABLE, Kind.ATTACHED, Kind.REPLICA):
         raise WrongKind(
             f"{relation.name} is {relation.kind.words}, which nobody loads",
             hint="name the tables that it is made from",

@@ -9,7 +9,19 @@ from io import TextIOWrapper
 from typer.main import get_command
 
 from trickle.cli.command import application
-from trickle.cli.commands import explaining, fuses, loads, refreshes, scheduling, sql, streams, tables, warehouse
+from trickle.cli.commands import (
+    explaining,
+    fuses,
+    loads,
+    publishing,
+    refreshes,
+    scheduling,
+    sources,
+    sql,
+    streams,
+    tables,
+    warehouse,
+)
 from trickle.cli.failures import INTERRUPTED, report
 from trickle.cli.output import leave_quietly
 from trickle.errors import was_interrupted
@@ -41,6 +53,12 @@ COMMANDS = (
     tables.describe,
     tables.dependencies,
     tables.attach,
+    sources.sources,
+    sources.ingest,
+    sources.detach,
+    publishing.publish,
+    publishing.publications,
+    publishing.unpublish,
     tables.drop,
     warehouse.compact,
     warehouse.vacuum,

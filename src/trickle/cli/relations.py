@@ -21,7 +21,7 @@ def drop_any(t: Trickle, name: str, *, cascade: bool, if_exists: bool) -> Shown:
             return run_one(t, DropStreamTable(wanted, if_exists, cascade))
         case Kind.VIEW:
             return run_one(t, Drop("view", wanted, if_exists, cascade))
-        case Kind.TABLE | Kind.ATTACHED | None:
+        case Kind.TABLE | Kind.ATTACHED | Kind.REPLICA | None:
             return run_one(t, Drop("table", wanted, if_exists, cascade))
 
 

@@ -5,7 +5,7 @@ A function is kept in *parts*: aggregates that are stored, to which a change row
 | functions                     | parts                   | when the group is read again                          |
 |-------------------------------|-------------------------|-------------------------------------------------------|
 | count, count_if               | the count               | never                                                 |
-| sum, avg of exact numbers     | sum, count of non-NULL  | never                                                 |
+| sum, avg of exact numbers     | sum, count of non-NULL  | never; PostgreSQL's numeric when it is not finite     |
 | sum, avg of floating numbers  | sum, count of non-NULL  | a deletion: what was added cannot be taken out exactly |
 | min, max, bool_and, bool_or   | the extremum            | it was deleted, and nothing better came               |
 | everything else               | the value               | always                                                |
@@ -27,6 +27,9 @@ from trickle.delta.building import both, call, case, cast, deleted, either, inse
 from trickle.operators import Expr, Output, col
 
 _INTEGERS = frozenset(("tinyint", "smallint", "int", "bigint", "long", "integer", "short", "byte"))
+_NUMERIC = "numeric"
+"""PostgreSQL's numeric, of any number of digits: its sums are exact, and so is what they are divided by."""
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 _FLOATS = frozenset(("float", "double", "real"))
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _BEST = {
@@ -107,7 +110,7 @@ def group_count() -> Part:
 
 def is_exact(argument_type: str) -> bool:
     """Whether sums of this type lose nothing."""
-    return argument_type in _INTEGERS or _DECIMAL.fullmatch(argument_type) is not None
+    return argument_type in _INTEGERS or argument_type == _NUMERIC or _DECIMAL.fullmatch(argument_type) is not None
 
 
 def _filtered(value: Expr, condition: Expr | None) -> Expr:
@@ -149,6 +152,9 @@ def _sum(name: str, argument: Expr, place: int, argument_type: str) -> Kept | No
         return None
     # Spark takes the mean of integers over a floating sum, which is never too large.
     added = cast(argument, "decimal(20, 0)") if is_mean and is_integer else argument
+    if argument_type == _NUMERIC:
+        # Integers too: the smallest of their type has no negative.
+        added = cast(argument, _NUMERIC)
     counts = _count_part(f"__trickle_count_{place}", is_not_null(argument))
     total, gone = f"__trickle_sum_{place}", f"__trickle_gone_{place}"
     zero, exact = exp.Literal.number("0"), is_exact(argument_type)
@@ -162,7 +168,7 @@ def _sum(name: str, argument: Expr, place: int, argument_type: str) -> Kept | No
         contribution=signed(added),
         merges=tuple(merges),
         value=case((exp.GT(this=counts.value.copy(), expression=zero), summed)),
-        anew=exp.false() if exact else exp.GT(this=col(gone), expression=zero),
+        anew=_sum_is_lost(argument_type, total, gone),
         is_floating=not exact,
     )
     if not is_mean:
@@ -171,12 +177,23 @@ def _sum(name: str, argument: Expr, place: int, argument_type: str) -> Kept | No
     return Kept((sums, counts), exp.Div(this=dividend, expression=call("nullif", col(counts.name), zero)))
 
 
+def _sum_is_lost(argument_type: str, total: str, gone: str) -> Expr:
+    """When a sum does not follow from what it was: something went that cannot be taken out of it again."""
+    if argument_type == _NUMERIC:
+        return exp.In(this=cast(col(total), "string"), expressions=[exp.Literal.string(word) for word in _NOT_FINITE])
+    if is_exact(argument_type):
+        return exp.false()
+    return exp.GT(this=col(gone), expression=exp.Literal.number("0"))
+
+
 def _sum_type(argument_type: str) -> str | None:
     """The type that Spark gives to a sum; None for types whose sums are not kept."""
     if found := _DECIMAL.fullmatch(argument_type):
         return f"decimal({min(38, int(found[1]) + 10)}, {found[2]})"
     if argument_type in _INTEGERS:
         return "bigint"
+    if argument_type == _NUMERIC:
+        return _NUMERIC
     return "double" if argument_type in _FLOATS else None
 
 

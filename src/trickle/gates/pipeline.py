@@ -41,14 +41,20 @@ RELEASE: tuple[Gate, ...] = (StagedFuseGate(), UserGates(), SnapshotGate(), Diam
 """Asked when the change is staged and not yet committed."""
 
 
-def admit(table: TableFacts, facts: Facts, *, everything: bool = False) -> Verdict:
-    """Whether a refresh may begin."""
-    return ask("admit", ADMIT, table, facts, everything=everything)
+STATEMENT_ADMIT: tuple[Gate, ...] = (FuseGate(),)
+STATEMENT_RELEASE: tuple[Gate, ...] = (StagedFuseGate(), UserGates())
+"""Asked about a statement whose change IMMEDIATE stream tables follow. There is nothing to wait for, so the other gates
+have no say: the statement is committed with them or refused."""
 
 
-def release(table: TableFacts, facts: Facts) -> Verdict:
+def admit(table: TableFacts, facts: Facts, *, everything: bool = False, statement: bool = False) -> Verdict:
+    """Whether a refresh may begin, or a statement be followed."""
+    return ask("admit", STATEMENT_ADMIT if statement else ADMIT, table, facts, everything=everything)
+
+
+def release(table: TableFacts, facts: Facts, *, statement: bool = False) -> Verdict:
     """Whether a staged change may be committed."""
-    return ask("release", RELEASE, table, facts)
+    return ask("release", STATEMENT_RELEASE if statement else RELEASE, table, facts)
 
 
 def ask(phase: str, gates: Iterable[Gate], table: TableFacts, facts: Facts, *, everything: bool = False) -> Verdict:

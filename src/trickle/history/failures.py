@@ -52,14 +52,19 @@ def under_way(warehouse: Warehouse) -> Iterator[Callable[[int], None]]:
         _under_way.difference_update(named)
 
 
-def record_failure(warehouse: Warehouse, refresh_id: int, relation_id: int, error: BaseException) -> None:
-    """Close the history row and suspend the stream table when it failed too often in a row."""
+def record_failure(
+    warehouse: Warehouse, refresh_id: int, relation_id: int, error: BaseException, *, counted: bool = True
+) -> None:
+    """Close the history row and suspend the stream table when it failed too often in a row.
+
+    Not ``counted``: a statement that failed as a whole, which whoever ran it knows.
+    """
     now = warehouse.clock.now()
     interrupted = was_interrupted(error)
     code = "INTERRUPTED" if interrupted else error.code if isinstance(error, TrickleError) else type(error).__name__
     with warehouse.catalog.write() as tx:
         history.finish(tx, refresh_id, status=Outcome.FAILED, now=now, error_code=code, error_message=str(error))
-        if not interrupted and not isinstance(error, TransientError):
+        if counted and not interrupted and not isinstance(error, TransientError):
             _count(warehouse, tx, relation_id, code, str(error), now)
 
 
@@ -105,7 +110,8 @@ def close_abandoned(warehouse: Warehouse, relation_ids: Iterable[int] | None = N
         dead = [(r, streams.by_id(tx, r.relation_id)) for r in running if is_abandoned(warehouse, r)]
     for record, stream in dead:
         prefix = record.details.get("stage")
-        if isinstance(prefix, str):
+        # One that has moved out of the lake has left nothing there.
+        if isinstance(prefix, str) and stream.relation.location is not None:
             discard_stages(warehouse.location_of(stream.relation), prefix)
         with warehouse.catalog.write() as tx:
             history.finish(

@@ -166,7 +166,7 @@ def commit_once(change: TableCommit) -> int:
 
 def is_committed(change: TableCommit) -> int | None:
     """The version that holds this change; None when there is none."""
-    if _is_own(change):
+    if is_own(change):
         return change.version
     if change.app is None:
         return None
@@ -299,7 +299,7 @@ def _actions(change: TableCommit) -> list[AddAction | RemoveAction]:
 
 def _settled(change: TableCommit, error: DeltaError | None = None) -> int:
     """The version when the commit is there after all; otherwise the error that says why it is not."""
-    if _is_own(change):
+    if is_own(change):
         return change.version
     if isinstance(error, CommitFailedError) or change.location.exists(commit_path(change.version)):
         raise ConcurrentModification(
@@ -310,7 +310,7 @@ def _settled(change: TableCommit, error: DeltaError | None = None) -> int:
     raise CorruptTable("the commit failed", detail=f"{change.location.uri}: {error}") from error
 
 
-def _is_own(change: TableCommit) -> bool:
+def is_own(change: TableCommit) -> bool:
     """Whether the version that the commit would make is there and is this very commit."""
     notes = [action.get("commitInfo", {}).get(INFO_KEY) for action in _entries(change.location, change.version)]
     return any(isinstance(note, dict) and note.get("commit") == change.commit_id for note in notes)

@@ -6,7 +6,8 @@ Parquet file that comes out of it. So rows that fit on the driver are collected 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -150,20 +151,41 @@ def rows_at_hand(
 
 def write_few(location: Location, folder: str, tables: Sequence[pa.Table]) -> None:
     """Write a file for each table that has rows, as Spark would lay it out."""
+    write_made(location, folder, [at_hand(table) for table in tables])
+
+
+def at_hand(table: pa.Table) -> Callable[[], pa.Table]:
+    """What makes a table that is there already."""
+    return lambda: table
+
+
+def write_made(location: Location, folder: str, makers: Sequence[Callable[[], pa.Table]], threads: int = 1) -> None:
+    """The same for tables that are made when their turn comes, some at a time."""
     filesystem, root = location.filesystem()
     place = f"{root}/{folder}" if root else folder
     # A name that no other stage has: rows are told apart by the bare names of their files.
     unique = folder.rpartition("/")[2].removeprefix("data-")
     if location.is_local:
         Path(place).mkdir(parents=True)
-    for number, table in enumerate(tables):
-        if table.num_rows:
-            with filesystem.open_output_stream(f"{place}/part-{number:05d}-{unique}.parquet") as stream:
-                pq.write_table(
-                    table,
-                    stream,
-                    row_group_size=GROUP_ROWS,
-                    compression="snappy",
-                    store_decimal_as_integer=True,
-                    write_page_index=True,
-                )
+
+    def write(number: int, make: Callable[[], pa.Table]) -> None:
+        table = make()
+        if not table.num_rows:
+            return
+        with filesystem.open_output_stream(f"{place}/part-{number:05d}-{unique}.parquet") as stream:
+            pq.write_table(
+                table,
+                stream,
+                row_group_size=GROUP_ROWS,
+                compression="snappy",
+                store_decimal_as_integer=True,
+                write_page_index=True,
+            )
+
+    if threads == 1 or len(makers) <= 1:
+        for number, make in enumerate(makers):
+            write(number, make)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for done in [pool.submit(write, number, make) for number, make in enumerate(makers)]:
+            done.result()

@@ -57,9 +57,9 @@ def net(rows: pa.Table, mixed: bool = True) -> pa.Table:
 
 
 def _single(rows: pa.Table) -> pa.Table:
-    weights = rows.column(WEIGHT).to_pylist()
-    if all(weight in (1, -1) for weight in weights):
+    if pc.all(pc.equal(pc.abs(rows.column(WEIGHT)), 1)).as_py() is not False:
         return rows
+    weights = rows.column(WEIGHT).to_pylist()
     places = [place for place, weight in enumerate(weights) for _ in range(abs(weight))]
     taken = rows.drop_columns([WEIGHT]).take(pa.array(places, pa.int64()))
     signs = [1 if weights[place] > 0 else -1 for place in places]

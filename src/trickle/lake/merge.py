@@ -21,6 +21,7 @@ from pyspark.sql.types import BooleanType, LongType, StructField, StructType
 from trickle.algebra.names import INTERNAL_PREFIX, quote
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.engine import Engine, spark_errors
+from trickle.engine.arrow import for_spark
 from trickle.errors import CorruptTable, InvalidOption, NegativeMultiplicity
 from trickle.lake.assign import conform
 from trickle.lake.candidates import candidate_files
@@ -29,12 +30,13 @@ from trickle.lake.changes import consolidate
 from trickle.lake.comparable import same_rows
 from trickle.lake.datafile import DataFile
 from trickle.lake.few import Few
+from trickle.lake.keyed import merge_by_key
 from trickle.lake.prepared import Prepared, note, staging
 from trickle.lake.rewrite import apply_changes, insert_rows, rewrite_files
 from trickle.lake.scan import pick, scan
-from trickle.lake.search import places_of
+from trickle.lake.search import places_by_key, places_of
 from trickle.lake.snapshot import Snapshot
-from trickle.lake.stage import discard, stage_changes
+from trickle.lake.stage import discard, stage_change_table, stage_changes
 
 VICTIM = INTERNAL_PREFIX + "victim"
 """Number of the row of the delta that a row of the table answers to."""
@@ -57,30 +59,57 @@ def merge_rows(
     with staging(snapshot.location) as stages:
         given = conform(delta, snapshot.schema, beside=(WEIGHT,))
         rows = _staged(engine, snapshot, given if is_net else consolidate(given), stages, few=few)
-        if not rows.staged.files:
-            return _nothing(snapshot, rows)
-        if not rows.staged.deleted:
-            return insert_rows(snapshot, rows, _KIND)
-        files = candidate_files(snapshot, rows.deletions(snapshot.schema.names), snapshot.schema)
+        return _applied(engine, snapshot, rows, stages)
+
+
+def merge_table(engine: Engine, snapshot: Snapshot, delta: pa.Table, key: Sequence[str] = ()) -> Prepared:
+    """The same for a delta that is on the driver, however large it is; no two of its rows cancel.
+
+    Where the table has a ``key``, rows to delete are found by it: the delta holds them whole, as they are there.
+    """
+    made = merge_by_key(snapshot, delta, key, whole=True) if key else None
+    if made is not None:
+        return made
+    fields = [StructField(f.name, f.dataType) for f in snapshot.schema.fields]
+    given = for_spark(delta, StructType([*fields, StructField(WEIGHT, LongType())]))
+    with staging(snapshot.location) as stages:
+        staged = stage_change_table(given, snapshot.location)
+        stages.append(staged.stage_id)
+        return _applied(engine, snapshot, ChangeRows(engine, snapshot.location, staged, given), stages, key)
+
+
+def _applied(
+    engine: Engine, snapshot: Snapshot, rows: ChangeRows, stages: list[str], key: Sequence[str] = ()
+) -> Prepared:
+    if not rows.staged.files:
+        return _nothing(snapshot, rows)
+    if not rows.staged.deleted:
+        return insert_rows(snapshot, rows, _KIND)
+    files = candidate_files(snapshot, rows.deletions(snapshot.schema.names), snapshot.schema)
+    places = places_by_key(snapshot, files, rows.deletions(key), key) if key else None
+    temporary: tuple[str, ...] = ()
+    if places is not None:
+        victims = Victims.of(engine, places)
+    else:
         victims, temporary = _victims(engine, snapshot, files, rows, stages)
-        if victims.places.num_rows != rows.staged.deleted:
-            missing = rows.staged.deleted - victims.places.num_rows
-            raise _absent(snapshot, f"{missing} of {rows.staged.deleted} rows to delete are not there")
-        adds, removes = rewrite_files(engine, snapshot, victims, rows, stages, placed=False)
-        for stage_id in temporary:
-            discard(snapshot.location, stage_id)
-            stages.remove(stage_id)
-        return Prepared(
-            location=snapshot.location,
-            read_version=snapshot.version,
-            adds=adds,
-            removes=removes,
-            info=note(_KIND, rows.staged.inserted, rows.staged.deleted, rows.staged),
-            inserted=rows.staged.inserted,
-            deleted=rows.staged.deleted,
-            stage_ids=tuple(stages),
-            changes=rows.staged,
-        )
+    if victims.places.num_rows != rows.staged.deleted:
+        missing = rows.staged.deleted - victims.places.num_rows
+        raise _absent(snapshot, f"{missing} of {rows.staged.deleted} rows to delete are not there")
+    adds, removes = rewrite_files(engine, snapshot, victims, rows, stages, placed=False)
+    for stage_id in temporary:
+        discard(snapshot.location, stage_id)
+        stages.remove(stage_id)
+    return Prepared(
+        location=snapshot.location,
+        read_version=snapshot.version,
+        adds=adds,
+        removes=removes,
+        info=note(_KIND, rows.staged.inserted, rows.staged.deleted, rows.staged),
+        inserted=rows.staged.inserted,
+        deleted=rows.staged.deleted,
+        stage_ids=tuple(stages),
+        changes=rows.staged,
+    )
 
 
 def merge_keyed(engine: Engine, snapshot: Snapshot, delta: DataFrame, key: Sequence[str]) -> Prepared:
@@ -106,6 +135,12 @@ def merge_keyed(engine: Engine, snapshot: Snapshot, delta: DataFrame, key: Seque
         discard(snapshot.location, rows.staged.stage_id)
         stages.remove(rows.staged.stage_id)
         return apply_changes(engine, snapshot, located, stages, _KIND)
+
+
+def merge_keyed_table(engine: Engine, snapshot: Snapshot, delta: pa.Table, key: Sequence[str]) -> Prepared:
+    """The same for a delta that is on the driver."""
+    made = merge_by_key(snapshot, delta, key, whole=False)
+    return merge_keyed(engine, snapshot, engine.from_arrow(delta), key) if made is None else made
 
 
 def locate_rows(engine: Engine, snapshot: Snapshot, files: Sequence[DataFile], rows: ChangeRows) -> DataFrame:

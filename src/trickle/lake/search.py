@@ -10,11 +10,13 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DoubleType, FloatType, StructType
 
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.lake.datafile import DataFile
-from trickle.lake.few import MOST_REWRITTEN, are_few, read_few
+from trickle.lake.few import MOST_REWRITTEN, are_few, is_simple, read_few
+from trickle.lake.paths import is_absolute
+from trickle.lake.scan import pick
 from trickle.lake.snapshot import Snapshot
 
 MOST_WANTED = 20_000
@@ -42,6 +44,33 @@ def places_of(snapshot: Snapshot, files: Sequence[DataFile], wanted: pa.Table) -
     return pa.table(
         {FILE: pa.array([file for file, _ in found], pa.string()), ROW: pa.array([row for _, row in found], pa.int64())}
     )
+
+
+def places_by_key(
+    snapshot: Snapshot, files: Sequence[DataFile], wanted: pa.Table, key: Sequence[str]
+) -> pa.Table | None:
+    """FILE and ROW of the rows with the keys ``wanted``, one for each where the key is one; of files only the key is
+    read, so that it does not matter how wide or how long they are. None where Arrow does not compare as Spark does.
+    """
+    columns = pick(snapshot.schema, key)
+    plain = all(is_simple(f.dataType) and not isinstance(f.dataType, DoubleType | FloatType) for f in columns.fields)
+    if not plain or any(f.partition or f.deletion_vector is not None or is_absolute(f.path) for f in files):
+        return None
+    found = []
+    keys = wanted.select(columns.names)
+    for file in files:
+        rows = read_few(snapshot.location, file.path, columns)
+        numbered = rows.append_column(ROW, pa.array(range(rows.num_rows), pa.int64()))
+        if len(columns.fields) == 1:
+            name = columns.names[0]
+            values = keys.column(name).cast(rows.column(name).type).combine_chunks()
+            hit = numbered.filter(pc.is_in(rows.column(name), value_set=values))
+        else:
+            hit = numbered.join(keys.cast(rows.schema), columns.names, join_type="inner")
+        numbers = hit.column(ROW)
+        found.append(pa.table({FILE: pa.array([file.path] * len(numbers), pa.string()), ROW: numbers}))
+    empty = pa.table({FILE: pa.array([], pa.string()), ROW: pa.array([], pa.int64())})
+    return pa.concat_tables([empty, *found])
 
 
 def _alike(rows: pa.Table, wanted: pa.Table) -> tuple[pa.Table, pa.Array]:

@@ -7,7 +7,7 @@ hold the value as plain lower-case text or as hexadecimal digits: the log's path
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -26,7 +26,7 @@ from trickle.engine.failures import spark_errors
 from trickle.errors import InvalidData
 from trickle.lake.assign import conform
 from trickle.lake.datafile import DataFile
-from trickle.lake.few import Few, write_few
+from trickle.lake.few import Few, at_hand, write_few, write_made
 from trickle.lake.footers import Described, describe
 from trickle.lake.location import Location, StoredFile
 from trickle.lake.snapshot import Snapshot
@@ -143,10 +143,15 @@ def stage(
 
 def stage_few(tables: Sequence[pa.Table], table: Snapshot | Target) -> Staged:
     """Write rows that are on the driver: each Arrow table, of the columns of a table without partitions, a file."""
+    return stage_made([at_hand(one) for one in tables], table)
+
+
+def stage_made(makers: Sequence[Callable[[], pa.Table]], table: Snapshot | Target, threads: int = 1) -> Staged:
+    """The same for Arrow tables that are made when their turn comes, by some threads."""
     target = Target.of(table)
     stage_id = new_stage_id()
     try:
-        write_few(target.location, data_folder(stage_id), tables)
+        write_made(target.location, data_folder(stage_id), makers, threads)
         return Staged(stage_id, _describe(target, stage_id, ()))
     except BaseException:
         discard(target.location, stage_id)
@@ -168,6 +173,17 @@ def stage_changes(df: DataFrame, location: Location, *, few: Few | None = None) 
             rows = rows.set_column(place, WEIGHT, rows.column(WEIGHT).cast(pa.int64()))
             write_few(location, changes_folder(stage_id), [rows])
         return _count_changes(location, stage_id), rows
+    except BaseException:
+        discard(location, stage_id)
+        raise
+
+
+def stage_change_table(rows: pa.Table, location: Location) -> ChangeFiles:
+    """Write change rows that are on the driver, however many they are."""
+    stage_id = new_stage_id()
+    try:
+        write_few(location, changes_folder(stage_id), [rows])
+        return _count_changes(location, stage_id)
     except BaseException:
         discard(location, stage_id)
         raise

@@ -139,7 +139,7 @@ def _compiled(
 
 def compile_reading(text: Query, reading: Reading, wanted: tuple[str, ...] | None = None) -> Compiled:
     """The stages of a query over what it reads; ``wanted`` are the columns to keep, all by default."""
-    schemas = {source.name: reading.snapshot(source).schema for source in reading.tables}
+    schemas = {source.name: reading.schema(source) for source in reading.tables}
     question = Question(
         text=text.text,
         views=tuple((name, view.text) for name, view in sorted(reading.views.items())),

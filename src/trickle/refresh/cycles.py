@@ -26,6 +26,8 @@ from trickle.sql import Query
 from trickle.tables.reading import Reading, parsed, resolve
 from trickle.warehouse import Warehouse
 
+BY_CHANGES = (RefreshMode.DIFFERENTIAL, RefreshMode.IMMEDIATE)
+"""Modes that promise a refresh by changes."""
 CIRCULAR = "CIRCULAR: it lies on a cycle of stream tables"
 """Why the tables of a cycle are kept in full only."""
 
@@ -64,7 +66,7 @@ class Cycle:
                 )
 
     def _refuse_differential(self, one: Defined) -> None:
-        if one.mode is RefreshMode.DIFFERENTIAL:
+        if one.mode in BY_CHANGES:
             raise _not_by_changes(one.name, self._shown)
 
     def _refuse_unsteady(self, one: Defined) -> None:

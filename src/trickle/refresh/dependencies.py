@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from pyspark.sql.types import StructType
+
 from trickle.catalog.records import Dependency, Kind
-from trickle.lake.snapshot import Snapshot
 from trickle.sql import Query
 from trickle.sql.lineage import columns_used
 from trickle.tables.reading import Reading
@@ -20,7 +21,7 @@ def dependencies_of(text: Query, reading: Reading) -> list[Dependency]:
     for name, relation in reading.relations.items():
         columns: tuple[str, ...] = ()
         if relation.kind is not Kind.VIEW:
-            columns = _used_columns(reading.snapshot(relation), used)
+            columns = _used_columns(reading.schema(relation), used)
         found.append(
             Dependency(
                 relation_id=0,
@@ -34,5 +35,5 @@ def dependencies_of(text: Query, reading: Reading) -> list[Dependency]:
     return found
 
 
-def _used_columns(snapshot: Snapshot, used: frozenset[str] | None) -> tuple[str, ...]:
-    return tuple(name for name in snapshot.schema.names if used is None or name.lower() in used)
+def _used_columns(schema: StructType, used: frozenset[str] | None) -> tuple[str, ...]:
+    return tuple(name for name in schema.names if used is None or name.lower() in used)

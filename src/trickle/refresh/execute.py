@@ -22,11 +22,12 @@ from trickle.lake.stage import discard_stages
 from trickle.lake.stages import ahead_of, stages_named
 from trickle.refresh import circular
 from trickle.refresh.board import Board
+from trickle.refresh.brought import Brought
 from trickle.refresh.compiled import Compiled
 from trickle.refresh.compiling import compiled_for
 from trickle.refresh.cycles import blocks, is_circular, with_cycles
 from trickle.refresh.dependencies import dependencies_of
-from trickle.refresh.gating import Gatekeeper, Tick, gated, skip_reason, verdict_details
+from trickle.refresh.gating import Gatekeeper, Tick, gated, refused, skip_reason, verdict_details
 from trickle.refresh.making import Made, Task, catch_up, make_differential, make_full
 from trickle.refresh.members import (
     Cut,
@@ -41,6 +42,7 @@ from trickle.refresh.members import (
 from trickle.refresh.outcome import Done, RefreshResult, Work, commits_of, milliseconds, result_of, unit_member
 from trickle.refresh.plan import Choice, Facts, choose
 from trickle.refresh.state import State
+from trickle.replicas.ingest import ingest_for
 from trickle.sources.lake import LakePosition
 from trickle.warehouse import Warehouse
 
@@ -56,6 +58,12 @@ class _Run:
     stage: str
     tick: Tick | None
     board: Board
+    brought: Brought | None = None
+
+    @property
+    def is_statement(self) -> bool:
+        """Whether it is part of a statement on a table that IMMEDIATE stream tables follow."""
+        return self.brought is not None and self.brought.is_statement
 
     @property
     def moment(self) -> datetime:
@@ -67,7 +75,7 @@ class _Run:
         return None if self.tick is None else self.tick.fence
 
     def gatekeeper(self, cut: Cut) -> Gatekeeper:
-        return Gatekeeper(self.warehouse, self.board, self.initiated_by, self.force, cut, self.tick)
+        return Gatekeeper(self.warehouse, self.board, self.initiated_by, self.force, cut, self.tick, self.brought)
 
 
 def refresh(
@@ -77,14 +85,18 @@ def refresh(
     initiated_by: Initiator = Initiator.MANUAL,
     force: bool = False,
     tick: Tick | None = None,
+    brought: Brought | None = None,
 ) -> list[RefreshResult]:
-    """Refresh stream tables as one unit: all of them move, or none.
+    """Refresh stream tables as one unit: all of them move, or none. So do base tables that are ``brought`` with them.
 
     When a gate holds one back, none is computed or committed: Gated for somebody who asked (ConcurrentModification when
     another refresh is at work), results of action SKIP for the scheduler (``tick``).
     """
+    if tick is None and brought is None and initiated_by is Initiator.MANUAL:
+        # Whoever asks for a refresh wants to see what is in the source now; a tick has ingested already.
+        ingest_for(warehouse, names := list(names))
     board = Board(warehouse) if tick is None else tick.board
-    run = _Run(warehouse, initiated_by, force, warehouse.clock.now(), uuid.uuid4().hex, tick, board)
+    run = _Run(warehouse, initiated_by, force, warehouse.clock.now(), uuid.uuid4().hex, tick, board, brought)
     given = list(dict.fromkeys(names))
     results = _refresh(run, given)
     # Those that were asked for come first.
@@ -110,28 +122,45 @@ def _refresh(run: _Run, wanted: list[TableName]) -> list[RefreshResult]:
     members = [member for block in together for member in block]
     require_filled(members)
     try:
-        cut = take_cut(warehouse, members, {} if tick is None else tick.cut, board.caps)
+        cut = _cut(run, members)
         idle = [work for block in together for work in _idle(run, block, cut)]
     except TrickleError as error:
         _record_lost_source(run, members, error)
         raise
-    if all(idle):
+    if all(idle) and run.brought is None:
         return [_record_idle(run, work) for work in idle if work is not None]
     moving = [member for member, nothing in zip(members, idle, strict=True) if nothing is None]
+    if not moving:
+        return _refresh_unit(run, together, cut, {})
     keeper = run.gatekeeper(cut)
     verdicts = keeper.admit(moving)
     if any(not verdict.proceeds for verdict in verdicts):
-        keeper.blow(verdicts)
+        _blow(run, verdicts)
         keeper.record_skips(moving, verdicts, run.started)
         return _held_back(run, moving, verdicts)
     return _refresh_unit(run, together, cut, dict(zip([m.stream.relation.id for m in moving], verdicts, strict=True)))
+
+
+def _cut(run: _Run, members: list[Member]) -> Cut:
+    """Where the sources stand. Those that a statement is about to change are staged, as members of the unit are."""
+    brought, board = run.brought, run.board
+    if brought is None:
+        return take_cut(run.warehouse, members, {} if run.tick is None else run.tick.cut, board.caps)
+    cut = take_cut(run.warehouse, members, brought.at)
+    return {source: position for source, position in cut.items() if source not in brought.staged}
+
+
+def _blow(run: _Run, verdicts: list[Verdict]) -> None:
+    """Blow the fuses that the verdicts say. A statement is refused and leaves nothing that waits: no fuse is blown."""
+    if not run.is_statement:
+        run.gatekeeper({}).blow(verdicts)
 
 
 def _held_back(run: _Run, members: list[Member], verdicts: list[Verdict]) -> list[RefreshResult]:
     """Tell who asked; the scheduler asks again at the next tick."""
     held = [(member, verdict) for member, verdict in zip(members, verdicts, strict=True) if not verdict.proceeds]
     if run.tick is None:
-        raise gated(*held[0])
+        raise refused(*held[0]) if run.is_statement else gated(*held[0])
     now = run.warehouse.clock.now()
     return [
         RefreshResult(
@@ -162,7 +191,7 @@ def _record_lost_source(run: _Run, members: list[Member], error: TrickleError) -
                 version_before=member.stream.version,
                 details=owner(),
             )
-        record_failure(run.warehouse, refresh_id, member.stream.relation.id, error)
+        record_failure(run.warehouse, refresh_id, member.stream.relation.id, error, counted=not run.is_statement)
 
 
 def _choose(run: _Run, block: list[Member], cut: Cut, staged: Mapping[int, Made]) -> list[Work]:
@@ -248,7 +277,7 @@ def _refresh_unit(
 ) -> list[RefreshResult]:
     begun: dict[int, Member] = {}
     done: list[Done] = []
-    staged: dict[int, Made] = {}
+    staged: dict[int, Made] = {} if run.brought is None else dict(run.brought.staged)
     with under_way(run.warehouse) as name:
         try:
             for block in together:
@@ -270,7 +299,9 @@ def _refresh_unit(
                 [
                     unit_member(one, run.moment, _said(admitted.get(one.work.stream.relation.id), verdict))
                     for one, verdict in zip(done, verdicts, strict=True)
-                ],
+                ]
+                # Last: when one of the others cannot be committed, the statement has not happened.
+                + ([] if run.brought is None else list(run.brought.members)),
                 fence=run.fence,
             )
             for one in done:
@@ -301,8 +332,7 @@ def _released(run: _Run, cut: Cut, done: list[Done]) -> list[Verdict]:
 
 def _take_back(run: _Run, done: list[Done], verdicts: list[Verdict]) -> None:
     """Remove what is staged and say why: the gates did not let it pass."""
-    keeper = run.gatekeeper({})
-    keeper.blow(verdicts)
+    _blow(run, verdicts)
     now = run.warehouse.clock.now()
     for one, verdict in zip(done, verdicts, strict=True):
         discard_stages(run.warehouse.location_of(one.work.stream.relation), run.stage)
@@ -502,4 +532,4 @@ def _give_up(run: _Run, begun: Mapping[int, Member], error: BaseException) -> No
         if refresh_id in running:
             discard_stages(run.warehouse.location_of(member.stream.relation), run.stage)
             own = error if member.name in failed else RolledBack(str(failed[0]))
-            record_failure(run.warehouse, refresh_id, member.stream.relation.id, own)
+            record_failure(run.warehouse, refresh_id, member.stream.relation.id, own, counted=not run.is_statement)

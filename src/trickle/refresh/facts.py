@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from trickle.algebra.weights import WEIGHT
 from trickle.catalog import history
 from trickle.catalog.records import Isolation, Relation, StreamTable
 from trickle.changes.between import ChangeBuffer
-from trickle.engine import spark_errors
+from trickle.engine import Engine, spark_errors
 from trickle.gates.facts import (
     Delta,
     Due,
@@ -35,9 +36,12 @@ from trickle.gates.facts import (
     WatermarkGroup,
 )
 from trickle.history.failures import is_abandoned
+from trickle.lake.changes import consolidate
 from trickle.lake.counts import ChangeCount
 from trickle.lake.snapshot import open_snapshot
+from trickle.lake.staged import staged_change
 from trickle.refresh.board import Board, volume_of
+from trickle.refresh.making import Made
 from trickle.sources.lake import LakePosition
 
 
@@ -80,6 +84,8 @@ class Gathered:
     """The frontiers of members of the unit that are staged."""
     staged_delta: Delta | None = None
     answers: Callable[[], Sequence[UserAnswer]] = list
+    brought: Mapping[int, Made] = field(default_factory=dict)
+    """Base tables that a statement is about to change."""
 
     @cached_property
     def lock(self) -> Lock:
@@ -99,6 +105,8 @@ class Gathered:
         count = ChangeCount(None, None, exact=False)
         if before is not None and now is not None:
             count = self._buffer(source, before, now).count() if before != now else ChangeCount(0, 0, exact=True)
+        if source.id in self.brought:
+            count = self.brought[source.id].change or count
         return SourceMove(
             name=str(source.name),
             relation_id=source.id,
@@ -152,7 +160,8 @@ class Gathered:
         return FuseFacts(
             owner=self.board.lineage.name(owner),
             rating=rating,
-            blown=self.board.is_blown(owner),
+            # Before a statement nothing waits: what counts is its own change.
+            blown=self.board.is_blown(owner) and not self.brought,
             blown_at=None if fuse is None else fuse.blown_at,
             blow_reason=None if fuse is None else fuse.blow_reason,
             passes_once=self.board.passes_once(owner, self.stream.relation.id),
@@ -203,7 +212,8 @@ class Gathered:
 
     def _waiting(self, owner: str) -> list[SourceMove]:
         wanted = [m for m in self.sources if owner in (str(self.stream.relation.name), m.name)]
-        return [m for m in wanted if m.relation_id in self.cut and m.before is not None and m.moved]
+        known = self.cut.keys() | self.brought.keys()
+        return [m for m in wanted if m.relation_id in known and m.before is not None and m.moved]
 
     def exact_volume(self, owner: str) -> Volume:
         inserted = deleted = 0
@@ -218,16 +228,22 @@ class Gathered:
 
     def _counted(self, source: Relation) -> Volume:
         """The net change of a source, counted by reading it."""
-        before, now = self._before(source), self.cut[source.id]
-        assert before is not None
         engine = self.board.warehouse.engine
         with spark_errors(), engine.tuned("change"):
-            rows = self._buffer(source, before, now).rows(engine)
+            rows = self._waiting_rows(engine, source)
             weight = F.col(WEIGHT)
             found = rows.agg(
                 F.sum(F.when(weight > 0, weight)).alias("i"), F.sum(F.when(weight < 0, -weight)).alias("d")
             ).collect()[0]
         return Volume(int(found["i"] or 0), int(found["d"] or 0))
+
+    def _waiting_rows(self, engine: Engine, source: Relation) -> DataFrame:
+        made = self.brought.get(source.id)
+        if made is not None and made.own is not None:
+            return consolidate(staged_change(engine, made.snapshot, made.own, made.snapshot.schema.names))
+        before = self._before(source)
+        assert before is not None
+        return self._buffer(source, before, self.cut[source.id]).rows(engine)
 
     @cached_property
     def watermark_groups(self) -> Sequence[WatermarkGroup]:

@@ -52,7 +52,7 @@ def set_source_fuse(warehouse: Warehouse, name: TableName, options: Mapping[str,
     now = warehouse.clock.now()
     with warehouse.catalog.write() as tx:
         relation = relations.get(tx, name)
-        if relation.kind not in (Kind.TABLE, Kind.ATTACHED):
+        if relation.kind not in (Kind.TABLE, Kind.ATTACHED, Kind.REPLICA):
             raise InvalidOption(
                 f"{relation.name} is {relation.kind.words}, not a source",
                 hint=f"alter_stream_table('{relation.name}', fuse='adaptive')"

@@ -17,6 +17,7 @@ from trickle.gates.lock import LockGate
 from trickle.gates.pipeline import admit, release
 from trickle.gates.verdict import Verdict, held_together, proceed
 from trickle.refresh.board import Board
+from trickle.refresh.brought import Brought
 from trickle.refresh.facts import Gathered, table_facts
 from trickle.refresh.making import Made
 from trickle.refresh.members import Cut, Member
@@ -58,6 +59,13 @@ class Gatekeeper:
     force: bool
     cut: Cut
     tick: Tick | None = None
+    brought: Brought | None = None
+    """Base tables that move in the same unit."""
+
+    @property
+    def follows(self) -> bool:
+        """Whether IMMEDIATE stream tables follow what changes in base tables."""
+        return self.brought is not None
 
     @property
     def is_manual(self) -> bool:
@@ -67,13 +75,15 @@ class Gatekeeper:
         """What the gates say before anything is computed; no more than the first reason for each member."""
         if self.initiated_by is Initiator.INITIAL:
             return [_FIRST_FILL] * len(members)
-        return _as_unit(members, [admit(self._table(m), self._facts(m)) for m in members])
+        return _as_unit(members, [admit(self._table(m), self._facts(m), statement=self.follows) for m in members])
 
     def release(self, staged: Sequence[tuple[Member, int, Made, Mapping[int, LakePosition], bool]]) -> list[Verdict]:
         """What the gates say of the staged changes: of each member its refresh, result, frontier and way."""
         if self.initiated_by is Initiator.INITIAL:
             return [_FIRST_FILL] * len(staged)
         frontiers = {m.stream.relation.id: frontier for m, _, _, frontier, _ in staged}
+        overlays = {m.stream.relation.id: made.next for m, _, made, _, _ in staged}
+        overlays |= {table: made.next for table, made in self._staged_base.items()}
         verdicts = []
         for member, refresh_id, made, frontier, by_changes in staged:
             facts = replace(
@@ -81,9 +91,9 @@ class Gatekeeper:
                 own_refreshes=frozenset({refresh_id}),
                 staged=frontiers,
                 staged_delta=delta_of(made, by_changes=by_changes),
-                answers=partial(asked, self.board, member, made, frontier),
+                answers=partial(asked, self.board, member, made, frontier, overlays),
             )
-            verdicts.append(release(self._table(member), facts))
+            verdicts.append(release(self._table(member), facts, statement=self.follows))
         return _as_unit([m for m, *_ in staged], verdicts)
 
     def explain(self, member: Member) -> Verdict:
@@ -96,7 +106,14 @@ class Gatekeeper:
 
     def _facts(self, member: Member) -> Gathered:
         relation_id, tick = member.stream.relation.id, self.tick
-        facts = Gathered(self.board, member.stream, member.reading.tables, self.cut, self.warehouse.clock.now())
+        facts = Gathered(
+            self.board,
+            member.stream,
+            member.reading.tables,
+            self.cut,
+            self.warehouse.clock.now(),
+            brought=self._staged_base,
+        )
         if tick is None:
             return facts
         return replace(
@@ -106,6 +123,10 @@ class Gatekeeper:
             unit=self._unit(tick),
             held=tick.held,
         )
+
+    @property
+    def _staged_base(self) -> Mapping[int, Made]:
+        return {} if self.brought is None else self.brought.staged
 
     def _unit(self, tick: Tick) -> UnitFacts:
         if tick.unit.isolation != Isolation.REPEATABLE_READ:
@@ -196,6 +217,22 @@ _HINTS: Mapping[str, str] = {
     "source_gate": "ungate_source when the load is done, or refresh with force",
     "watermark": "advance_watermark for the source that lags, or refresh with force",
 }
+
+
+def refused(member: Member, verdict: Verdict) -> Gated:
+    """The error for a statement that a gate of a stream table which would follow it does not let pass."""
+    decisive = verdict.decisive
+    owner = str(decisive.details.get("owner", member.name))
+    hint = "nothing was changed"
+    if decisive.gate == "fuse":
+        mode = f"ALTER STREAM TABLE {owner} SET (fuse = 'none')"
+        off = mode if owner == str(member.name) else f"CALL trickle.set_source_fuse('{owner}', 'none')"
+        hint += f": change less at once, or take the fuse out for it: {off}"
+    return Gated(
+        f"the statement is refused by the {decisive.gate.replace('_', ' ')} of {owner}: {member.name} would follow it",
+        detail=decisive.reason,
+        hint=hint,
+    )
 
 
 def gated(member: Member, verdict: Verdict) -> TrickleError:

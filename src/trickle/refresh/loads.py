@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from trickle.algebra.names import TableName
-from trickle.catalog import source_gates
+from trickle.catalog import pins, source_gates
 from trickle.catalog import watermarks as stored
 from trickle.catalog.records import SourceGate, WatermarkGroupRecord, WatermarkRecord
 from trickle.errors import InvalidOption
@@ -134,8 +134,9 @@ def advance_watermark(warehouse: Warehouse, name: TableName, watermark: datetime
         )
     with warehouse.catalog.read() as tx:
         source = stored.base_source(tx, name)
+        pin = pins.find(tx, source.id)
     # Taken before the watermark is stored: what comes after it is not said to be complete.
-    position = current(source, warehouse.location_of(source), None, None)
+    position = current(source, warehouse.location_of(source), None if pin is None else pin.version, None)
     with warehouse.catalog.write() as tx:
         return _watermark_row(
             stored.advance(tx, source.id, watermark, position=str(position), by=by, now=warehouse.clock.now())

@@ -22,7 +22,7 @@ from trickle.delta.plan import OWN
 from trickle.delta.stages import Stage
 from trickle.errors import HistoryLost, SchemaDrift, UnknownTable
 from trickle.lake.assign import conform
-from trickle.lake.changes import consolidate
+from trickle.lake.changes import ChangeCount, consolidate
 from trickle.lake.create import create
 from trickle.lake.few import Few
 from trickle.lake.indexes import Indexes, indexes_in
@@ -31,7 +31,7 @@ from trickle.lake.prepared import Prepared
 from trickle.lake.rewrite import overwrite
 from trickle.lake.shape import lost_columns, relaxed
 from trickle.lake.snapshot import Snapshot, open_snapshot
-from trickle.lake.staged import next_snapshot, staged_change
+from trickle.lake.staged import next_snapshot, staged_change, staged_locally
 from trickle.operators.clock import NOW, NOW_OLD
 from trickle.refresh.compiled import Compiled, compile_reading
 from trickle.refresh.dependencies import DEEPEST
@@ -61,6 +61,8 @@ class Made:
     state: Mapping[str, Any] | None = None
     """What is remembered afterwards; None when that stays as it is."""
     details: Mapping[str, object] = field(default_factory=dict)
+    change: ChangeCount | None = None
+    """How many rows change, of a base table that is changed by a statement."""
 
     @property
     def own(self) -> Prepared | None:
@@ -317,8 +319,10 @@ def _changed(task: Task, source: Relation, before: LakePosition, columns: Sequen
 
 def _changed_locally(task: Task, source: Relation, before: LakePosition, columns: Sequence[str]) -> pa.Table | None:
     """The same on the driver, where it is small."""
-    if source.id in task.staged:
-        return None
+    made = task.staged.get(source.id)
+    if made is not None:
+        alone = made.own is not None and before.version == made.snapshot.version
+        return staged_locally(task.warehouse.engine, made.snapshot, made.own, columns) if alone and made.own else None
     return ChangeBuffer(task.warehouse.location_of(source), before, task.frontier[source.id]).local(columns)
 
 

@@ -13,11 +13,11 @@ from typing import Protocol
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
-from trickle.catalog import history, intents, relations, streams
+from trickle.catalog import history, intents, publications, relations, streams
 from trickle.catalog.records import Action, Kind, Outcome, RefreshMode, RefreshRecord, Relation, Status, StreamTable
 from trickle.changes.between import ChangeBuffer
 from trickle.dag.graph import order
-from trickle.errors import Suspended, UserError
+from trickle.errors import Suspended, UserError, WrongKind
 from trickle.lake.changes import ChangeCount
 from trickle.lake.snapshot import Snapshot
 from trickle.refresh.cost import REMEMBERED, Sample
@@ -48,6 +48,11 @@ def load(warehouse: Warehouse, tx: Session, names: Iterable[TableName], *, force
     """The members of a unit, each after those it reads."""
     found = [streams.get(tx, name) for name in names]
     for stream in found:
+        if stream.relation.location is None:
+            raise WrongKind(
+                f"stream table {stream.relation.name} lives in PostgreSQL",
+                detail="it changes in the transaction that changes its sources, and is not refreshed from here",
+            )
         if stream.status is Status.SUSPENDED and not force:
             raise Suspended(
                 f"stream table {stream.relation.name} is suspended",
@@ -78,8 +83,8 @@ def _member(warehouse: Warehouse, tx: Session, stream: StreamTable, depth: int) 
     text = parsed(stream.text, depth)
     reading = resolve(warehouse, tx, text)
     read = {r.id: streams.by_id(tx, r.id) for r in reading.tables if r.kind is Kind.STREAM_TABLE}
-    consumers = relations.dependents(tx, stream.relation.id)
-    return Member(stream, text, reading, read, has_consumers=bool(consumers))
+    consumers = bool(relations.dependents(tx, stream.relation.id)) or publications.are_there(tx, stream.relation.id)
+    return Member(stream, text, reading, read, has_consumers=consumers)
 
 
 def is_unfinished(tx: Session, members: Sequence[Member]) -> bool:
@@ -97,6 +102,11 @@ class StagedSource(Protocol):
     @property
     def next(self) -> Snapshot:
         """Its contents to come."""
+        ...
+
+    @property
+    def change(self) -> ChangeCount | None:
+        """How many rows change, where that is known before they are read."""
         ...
 
 
@@ -127,7 +137,7 @@ def take_cut(
                 continue
             known = _frontier(member, source)
             now = (given or {}).get(source.id) or current(
-                source, warehouse.location_of(source), member.streams_read.get(source.id), known
+                source, warehouse.location_of(source), member.reading.pins.get(source.id), known
             )
             cut[source.id] = capped(now, known, source.id, caps or {})
     return cut
@@ -155,7 +165,7 @@ def facts_of(
     for source in member.reading.tables:
         if source.id in staged:
             now = LakePosition(source.uid, staged[source.id].next.version)
-            known = ChangeCount(None, None, exact=False)
+            known = staged[source.id].change or ChangeCount(None, None, exact=False)
         else:
             now = cut[source.id]
             known = _changed_rows(warehouse, member, source, now)

@@ -7,23 +7,18 @@ from typing import Any
 
 from trickle.algebra.names import nearest
 from trickle.catalog.records import RefreshMode
-from trickle.errors import InvalidOption, UnsupportedError
+from trickle.errors import InvalidOption
 from trickle.settings import parse_duration
 
 
 def check_mode(value: object) -> RefreshMode:
-    """The refresh mode, if this version can keep it."""
+    """The refresh mode."""
     try:
-        mode = RefreshMode(str(value).upper())
+        return RefreshMode(str(value).upper())
     except ValueError:
-        raise InvalidOption(f"no refresh mode {value!r}", hint="refresh modes: AUTO, DIFFERENTIAL, FULL") from None
-    if mode is RefreshMode.IMMEDIATE:
-        raise UnsupportedError(
-            f"refresh mode {mode.value} is not there yet",
-            detail="this version refreshes by schedule and when asked to; IMMEDIATE would promise more",
-            hint="use refresh_mode = 'AUTO' with a schedule of 1s: the scheduler wakes at every commit",
-        )
-    return mode
+        raise InvalidOption(
+            f"no refresh mode {value!r}", hint="refresh modes: AUTO, DIFFERENTIAL, FULL, IMMEDIATE"
+        ) from None
 
 
 def _flag(name: str, value: object) -> bool:

@@ -101,7 +101,7 @@ def _way(facts: Facts, changed: str, moved: bool) -> Choice:
         return Choice(Action.FULL, f"{changed}{why}", moved, code)
     if keeping.drift_due:
         return Choice(Action.FULL, f"{changed}; in full, to compute floating sums anew", moved, "DRIFT_RESET")
-    if keeping.mode is RefreshMode.DIFFERENTIAL:
+    if keeping.mode in (RefreshMode.DIFFERENTIAL, RefreshMode.IMMEDIATE):
         return Choice(Action.DIFFERENTIAL, changed, moved)
     sources = list(facts.sources.values())
     counts = [source.counted_rows for source in sources if source.changed]

@@ -44,7 +44,7 @@ def _canonical(text: str, schemas: _Schemas, views: _Texts) -> Canonical:
 
 
 def _schemas(reading: Reading) -> _Schemas:
-    found = {source.name: visible(reading.snapshot(source).schema) for source in reading.tables}
+    found = {source.name: visible(reading.schema(source)) for source in reading.tables}
     return tuple(
         (name, tuple((field.name, field.dataType.simpleString()) for field in schema.fields))
         for name, schema in found.items()

@@ -30,6 +30,7 @@ from trickle.engine import spark_errors
 from trickle.errors import InvalidOption, TrickleError
 from trickle.gates.facts import UserAnswer
 from trickle.gates.user import answered
+from trickle.lake.snapshot import Snapshot
 from trickle.lake.staged import staged_change
 from trickle.refresh.board import Board
 from trickle.refresh.making import Made
@@ -109,32 +110,51 @@ def _import_path(function: GateFunction) -> str:
     return f"{module}:{name}" if is_plain else _LOCAL
 
 
-def asked(board: Board, member: Member, made: Made, frontier: Mapping[int, LakePosition]) -> list[UserAnswer]:
+@dataclass(frozen=True)
+class _Staged:
+    """A change that is asked about, and the sources as it was computed from them."""
+
+    member: Member
+    made: Made
+    versions: Mapping[int, int]
+    overlays: Mapping[int, Snapshot]
+    """Tables whose next version is staged as well."""
+
+
+def asked(
+    board: Board,
+    member: Member,
+    made: Made,
+    frontier: Mapping[int, LakePosition],
+    overlays: Mapping[int, Snapshot] | None = None,
+) -> list[UserAnswer]:
     """What the user's gates say of a staged change."""
+    if made.own is None:
+        return []  # Nothing changes that a gate could be asked about.
     own = member.stream.relation.id
     gates = [gate for gate in board.user_gates if gate.tables is None or own in gate.tables]
-    return [_ask(board, gate, member, made, frontier) for gate in gates]
+    versions = {source: position.version for source, position in frontier.items()}
+    staged = _Staged(member, made, versions, {t: s for t, s in (overlays or {}).items() if t != own})
+    return [_ask(board, gate, staged) for gate in gates]
 
 
-def _ask(board: Board, gate: UserGate, member: Member, made: Made, frontier: Mapping[int, LakePosition]) -> UserAnswer:
+def _ask(board: Board, gate: UserGate, staged: _Staged) -> UserAnswer:
     try:
         with spark_errors():
-            return answered(gate.name, _answer(board, gate, member, _change(board.warehouse, made), frontier))
+            return answered(gate.name, _answer(board, gate, staged, _change(board.warehouse, staged.made)))
     except TrickleError as error:
         return UserAnswer(gate.name, False, f"it failed: {error.message}")
     except Exception as error:  # noqa: BLE001 - a function of the user may raise anything, and then holds the refresh back
         return UserAnswer(gate.name, False, f"it failed: {type(error).__name__}: {error}")
 
 
-def _answer(
-    board: Board, gate: UserGate, member: Member, change: DataFrame, frontier: Mapping[int, LakePosition]
-) -> Any:
+def _answer(board: Board, gate: UserGate, staged: _Staged, change: DataFrame) -> Any:
     if gate.kind == "sql":
-        return _predicate(board.warehouse, gate, change, frontier)
+        return _predicate(board.warehouse, gate, staged, change)
     function = _here.get((board.warehouse.catalog.url_shown, gate.name.lower())) or _imported(gate)
     if function is None:
         return False, "it is a function of another process"
-    return function(str(member.name), change)
+    return function(str(staged.member.name), change)
 
 
 def _imported(gate: UserGate) -> GateFunction | None:
@@ -145,7 +165,7 @@ def _imported(gate: UserGate) -> GateFunction | None:
     return found
 
 
-def _predicate(warehouse: Warehouse, gate: UserGate, change: DataFrame, frontier: Mapping[int, LakePosition]) -> Any:
+def _predicate(warehouse: Warehouse, gate: UserGate, staged: _Staged, change: DataFrame) -> Any:
     text = query(gate.text)
     weight = F.col("change")
     given: dict[TableName, DataFrame] = {
@@ -154,8 +174,7 @@ def _predicate(warehouse: Warehouse, gate: UserGate, change: DataFrame, frontier
         names.table_name("deleted"): change.where(weight < 0).drop("change"),
     }
     with warehouse.catalog.read() as tx:
-        versions = {source: position.version for source, position in frontier.items()}
-        reading = resolve(warehouse, tx, text, versions=versions, given=given)
+        reading = resolve(warehouse, tx, text, versions=staged.versions, overlays=staged.overlays, given=given)
     rows = reading.bind(text).limit(2).collect()
     if len(rows) != 1 or len(rows[0]) != 1:
         raise InvalidOption(

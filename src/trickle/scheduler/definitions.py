@@ -12,8 +12,8 @@ from functools import cached_property
 
 from sqlalchemy.orm import Session
 
-from trickle.catalog import groups, scheduling, source_gates, streams, watermarks
-from trickle.catalog.records import Kind, Relation, SourceGate, WatermarkGroupRecord
+from trickle.catalog import groups, pins, scheduling, source_gates, streams, watermarks
+from trickle.catalog.records import Kind, RefreshMode, Relation, SourceGate, WatermarkGroupRecord
 from trickle.dag.dag import Dag, build
 from trickle.dag.streams import Group, Stream
 from trickle.lake.location import Location
@@ -40,6 +40,8 @@ class Definitions:
     places: Mapping[int, Location]
     """Where the base tables lie that stream tables read."""
     schedules: Mapping[int, Effective]
+    pinned: frozenset[int] = frozenset()
+    """Tables that stand at a pin and that no tick refreshes; one gets its pin together with a definition."""
 
     @cached_property
     def base(self) -> tuple[Relation, ...]:
@@ -59,14 +61,19 @@ def definitions(warehouse: Warehouse) -> Definitions:
 def load_definitions(warehouse: Warehouse, tx: Session, number: int, before: Definitions | None) -> Definitions:
     """The definitions as they stand, from the ones before where little changed."""
     lineage = load_lineage(tx)
-    tables = {table.id: table for table in streams.schedulable(tx) if table.id in lineage.tables}
+    known = [table for table in streams.schedulable(tx) if table.id in lineage.tables]
+    # Those that are IMMEDIATE are never refreshed by a tick: others read them as they read base tables.
+    tables = {table.id: table for table in known if table.refresh_mode is not RefreshMode.IMMEDIATE}
     nodes = {
         table.id: Stream(lineage.reads.get(table.id, frozenset()), table.options.get("diamond_consistency") != "none")
         for table in tables.values()
     }
-    declared = [Group(group.name, frozenset(group.member_ids), group.isolation.value) for group in groups.listing(tx)]
+    declared = [
+        Group(group.name, frozenset(group.member_ids) & nodes.keys(), group.isolation.value)
+        for group in groups.listing(tx)
+    ]
     read = {source for node in nodes.values() for source in node.reads}
-    base = [lineage.tables[s] for s in sorted(read) if lineage.tables[s].kind is not Kind.STREAM_TABLE]
+    base = [lineage.tables[source] for source in sorted(read - nodes.keys())]
     dag = _graph(nodes, declared, before.dag if before else None)
     settings = warehouse.settings(tx)
     return Definitions(
@@ -85,6 +92,7 @@ def load_definitions(warehouse: Warehouse, tx: Session, number: int, before: Def
             tiered=settings.tiered_scheduling,
             names={t.id: str(t.name) for t in tables.values()},
         ),
+        pinned=frozenset(pins.of(tx)) | {source.id for source in base if source.kind is Kind.STREAM_TABLE},
     )
 
 

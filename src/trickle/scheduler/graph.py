@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from trickle.algebra.names import TableName
 from trickle.catalog import streams
 from trickle.dag import render
+from trickle.dag.dag import Dag
+from trickle.dag.streams import Stream
 from trickle.errors import InvalidOption
-from trickle.scheduler.definitions import definitions
+from trickle.scheduler.definitions import Definitions, definitions
 from trickle.scheduler.schedules import policy_of
 from trickle.warehouse import Warehouse
 
@@ -95,7 +97,7 @@ def dependency_tree(warehouse: Warehouse, name: TableName | None = None) -> list
         roots = (
             [streams.get(tx, name).relation.id]
             if name is not None
-            else [node for node in known.dag.streams if not known.dag.readers.get(node)]
+            else [node for node in standing if not known.lineage.readers.get(node)]
         )
     rows: list[TreeRow] = []
 
@@ -103,9 +105,9 @@ def dependency_tree(warehouse: Warehouse, name: TableName | None = None) -> list
         status, schedule = standing.get(node, (None, None))
         kind = known.lineage.tables[node].kind.value
         rows.append(TreeRow(depth, known.name(node), kind, status, schedule, f"{before}{mark}{known.name(node)}"))
-        if node in path or node not in known.dag.streams:
+        if node in path or node not in standing:
             return  # A circle is drawn once.
-        sources = sorted(known.dag.streams[node].reads, key=known.name)
+        sources = sorted(known.lineage.reads.get(node, ()), key=known.name)
         below = before + {"": "", "├── ": "│   ", "└── ": "    "}[mark]
         for source in sources:
             grow(source, depth + 1, below, "└── " if source == sources[-1] else "├── ", path | {node})
@@ -115,14 +117,23 @@ def dependency_tree(warehouse: Warehouse, name: TableName | None = None) -> list
     return rows
 
 
+def _whole(known: Definitions) -> Dag[int]:
+    """The graph with the stream tables that are IMMEDIATE, which no tick has to do with."""
+    dag, lineage = known.dag, known.lineage
+    for node in sorted(lineage.tables.keys() - dag.streams.keys()):
+        if lineage.is_stream_table(node):
+            dag = dag.with_stream(node, Stream(lineage.reads.get(node, frozenset())))
+    return dag
+
+
 def explain_dag(warehouse: Warehouse, format: str = "mermaid") -> str:
     """The whole graph as text for Mermaid or Graphviz (``dot``)."""
     known = definitions(warehouse)
     named = {relation.id: str(relation.name) for relation in known.lineage.tables.values()}
     match format.lower():
         case "mermaid":
-            return render.mermaid(known.dag, named)
+            return render.mermaid(_whole(known), named)
         case "dot":
-            return render.dot(known.dag, named)
+            return render.dot(_whole(known), named)
         case other:
             raise InvalidOption(f"no format {other!r} for a graph", hint="formats: mermaid, dot")

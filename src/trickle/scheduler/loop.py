@@ -20,6 +20,8 @@ from trickle.apply.unit import recover
 from trickle.errors import TrickleError
 from trickle.history.failures import close_abandoned
 from trickle.history.sinks import deliver, sinks_of
+from trickle.publish.following import follow
+from trickle.scheduler.intake import Listener
 from trickle.scheduler.lease import Leadership
 from trickle.scheduler.run import Scheduler, memory_of
 from trickle.scheduler.takeover import close_predecessors
@@ -67,7 +69,10 @@ class Loop:
         self.wake = Wake()
         self._show = show
         self._memory = memory_of(warehouse)
-        self._teller = _Teller(warehouse)
+        self._helpers = (
+            _Helper("trickle-alerts", lambda: _deliver(warehouse)),
+            _Helper("trickle-publications", lambda: follow(warehouse, patience=self._memory.patience)),
+        )
         self._why = "asked"
 
     def end(self, why: str) -> None:
@@ -128,24 +133,27 @@ class Loop:
         close_abandoned(self.warehouse)
         close_predecessors(self.warehouse)
         scheduler = Scheduler(self.warehouse, leader, self._memory, lambda: self.wake.ring(ENDED))
-        watcher = Watcher(self.wake)
-        self._teller.start()
+        watcher, listener = Watcher(self.wake), Listener(self.wake)
+        for helper in self._helpers:
+            helper.start()
         try:
             if once:
                 self._once(scheduler)
             else:
-                self._keep(scheduler, leader, watcher)
+                self._keep(scheduler, leader, watcher, listener)
         finally:
             watcher.close()
+            listener.close()
             scheduler.close()
-            self._teller.stop()
+            for helper in self._helpers:
+                helper.stop()
 
     def _once(self, scheduler: Scheduler) -> None:
         scheduler.begin(self.warehouse.clock.now())
         while scheduler.runs:
             scheduler.step(wait=True)
 
-    def _keep(self, scheduler: Scheduler, leader: Leadership, watcher: Watcher) -> None:
+    def _keep(self, scheduler: Scheduler, leader: Leadership, watcher: Watcher, listener: Listener) -> None:
         next_tick = 0.0
         while not self.stop.is_set() and not leader.lost:
             began = time.monotonic()
@@ -153,6 +161,7 @@ class Loop:
             try:
                 if began >= next_tick:
                     made = self._begin(scheduler, watcher)
+                    listener.listen(self._memory.addresses)
                     next_tick = began + min(interval, self._until_due(made))
                 scheduler.step()
                 scheduler.take_results()
@@ -178,24 +187,26 @@ class Loop:
         return float("inf") if at is None else max(0.0, (at - self.warehouse.clock.now()).total_seconds())
 
     def _tell(self, scheduler: Scheduler) -> None:
-        self._teller.now()
+        for helper in self._helpers:
+            helper.now()
         known = self._memory.definitions
         running = tuple(sorted(task.name for task in scheduler.crew.running.values()))
         self._show(Progress(True, len(known.dag.streams) if known else 0, running, len(scheduler.crew.waiting)))
 
 
-class _Teller:
-    """Delivers alerts in a thread of its own: a sink may take seconds."""
+class _Helper:
+    """Does something in a thread of its own whenever it is poked: others need not wait for a server that takes long."""
 
-    def __init__(self, warehouse: Warehouse) -> None:
-        self._warehouse = warehouse
+    def __init__(self, name: str, work: Callable[[], object]) -> None:
+        self._name = name
+        self._once = work
         self._due = threading.Event()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         self._ended.clear()
-        self._thread = threading.Thread(target=self._work, name="trickle-alerts", daemon=True)
+        self._thread = threading.Thread(target=self._work, name=self._name, daemon=True)
         self._thread.start()
 
     def now(self) -> None:
@@ -212,11 +223,15 @@ class _Teller:
             self._due.wait()
             self._due.clear()
             with suppress(TrickleError):
-                with self._warehouse.catalog.read() as tx:
-                    settings = self._warehouse.settings(tx)
-                deliver(self._warehouse, sinks_of(self._warehouse, settings))
+                self._once()
             if self._ended.is_set():
                 return
+
+
+def _deliver(warehouse: Warehouse) -> None:
+    with warehouse.catalog.read() as tx:
+        settings = warehouse.settings(tx)
+    deliver(warehouse, sinks_of(warehouse, settings))
 
 
 @contextmanager

@@ -13,14 +13,17 @@ from trickle.catalog import leases, scheduling
 from trickle.catalog.store import Catalog
 from trickle.errors import ConcurrentModification, TrickleError
 from trickle.history.sinks import LogSink, deliver, sinks_of
+from trickle.publish.following import follow
 from trickle.refresh.outcome import RefreshResult
 from trickle.scheduler.carrying import Run
 from trickle.scheduler.crew import Crew
+from trickle.scheduler.intake import take_in
 from trickle.scheduler.lease import LEASE, Leadership
 from trickle.scheduler.recording import mark_fresh
 from trickle.scheduler.state import Memory, load_state
 from trickle.scheduler.tick import Plan, plan
 from trickle.scheduler.watching import watch_over
+from trickle.settings import Settings
 from trickle.warehouse import Warehouse
 
 _memories: WeakKeyDictionary[Catalog, Memory] = WeakKeyDictionary()
@@ -53,6 +56,7 @@ class Scheduler:
 
         ``rested`` and ``settle`` as in ``load_state``.
         """
+        take_in(self.warehouse, self.memory, self.leader)
         state = load_state(self.warehouse, self.memory, now, rested=rested, settle=settle)
         watch_over(self.warehouse, self.memory, state)
         if state.told.paused or state.told.draining:
@@ -118,8 +122,8 @@ def tick(warehouse: Warehouse, now: datetime | None = None) -> list[RefreshResul
     leads.
     """
     with warehouse.catalog.read() as tx:
-        ttl = timedelta(seconds=warehouse.settings(tx).lease_seconds)
-    leader = Leadership.take(warehouse, ttl)
+        settings = warehouse.settings(tx)
+    leader = Leadership.take(warehouse, timedelta(seconds=settings.lease_seconds))
     if leader is None:
         raise _another_leads(warehouse)
     acting = warehouse if now is None else replace(warehouse, clock=_RunningFrom(now))
@@ -131,18 +135,18 @@ def tick(warehouse: Warehouse, now: datetime | None = None) -> list[RefreshResul
                 scheduler.step(wait=True)
         finally:
             scheduler.close()
-    _tell(warehouse)
+    _tell(warehouse, settings)
+    with suppress(TrickleError):
+        follow(warehouse, patience=memory_of(warehouse).patience)
     return scheduler.results
 
 
-def _tell(warehouse: Warehouse) -> None:
+def _tell(warehouse: Warehouse, settings: Settings) -> None:
     """Hand alerts to the sinks, as the daemon does; what cannot be told now is told by the next tick.
 
     Not to the log, which is that of the daemon: whoever calls has the alerts at hand.
     """
     with suppress(TrickleError):
-        with warehouse.catalog.read() as tx:
-            settings = warehouse.settings(tx)
         deliver(warehouse, [sink for sink in sinks_of(warehouse, settings) if not isinstance(sink, LogSink)])
 
 

@@ -16,12 +16,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
-from trickle.catalog import fuses, history, scheduling, streams
+from trickle.catalog import fuses, history, pins, scheduling, streams
 from trickle.catalog.records import Fuse, FuseState, RefreshRecord, Relation, Schedulable, SchedulerState
 from trickle.errors import TrickleError
 from trickle.gates.facts import WatermarkGroup
 from trickle.history.failures import is_abandoned
 from trickle.lake.log import commit_path
+from trickle.publish.following import Patience
 from trickle.refresh.board import Board
 from trickle.refresh.lineage import Lineage
 from trickle.refresh.members import capped
@@ -66,6 +67,17 @@ class Memory:
     """Alerts that were raised and whose cause has not passed."""
     unfilled: dict[int, float] = field(default_factory=dict)
     """When a stream table to be filled or rebuilt was first seen."""
+
+    addresses: dict[int, str] = field(default_factory=dict, repr=False)
+    """Of attached databases; they may hold passwords."""
+    resting: dict[int, tuple[float, float]] = field(default_factory=dict)
+    """Attached databases that did not answer: until when they are left alone, and for how long."""
+    patience: Patience = field(default_factory=Patience)
+    """Publications that failed."""
+    settling: Patience = field(default_factory=Patience)
+    """Attached databases in which others worked when something was to be removed."""
+    polling: Patience = field(default_factory=Patience)
+    """Polled sources that could not be read."""
 
     def keep(self, definitions: Definitions) -> None:
         """Take new definitions, and forget what is about stream tables that are gone."""
@@ -124,11 +136,14 @@ def load_state(
         if known is None or known.number != told.ddl_number:
             known = load_definitions(warehouse, tx, told.ddl_number, known)
             memory.keep(known)
-        tables = {table.id: table for table in streams.schedulable(tx) if table.id in known.dag.streams}
+        streaming = streams.schedulable(tx)
+        tables = {table.id: table for table in streaming if table.id in known.dag.streams}
         found = fuses.listing(tx)
+        pinned = {table.id: table.version for table in streaming if table.id in known.pinned}
+        pinned |= {relation: pin.version for relation, pin in pins.of(tx).items()} if known.pinned else {}
         running = {r.relation_id: r for r in history.running(tx) if not is_abandoned(warehouse, r)}
     board = TickBoard(warehouse, known)
-    cut = _look(known, memory, tables.values())
+    cut = _look(known, memory, tables.values(), pinned)
     here = _here(known, tables, cut)
     return State(
         now=now,
@@ -165,20 +180,28 @@ def _settling(memory: Memory, tables: Mapping[int, Schedulable], seconds: float)
     return frozenset(table for table, since in memory.unfilled.items() if now - since < seconds)
 
 
-def _look(known: Definitions, memory: Memory, tables: Iterable[Schedulable]) -> dict[int, LakePosition]:
+def _look(
+    known: Definitions, memory: Memory, tables: Iterable[Schedulable], pinned: Mapping[int, int | None]
+) -> dict[int, LakePosition]:
     """Where every base source stands now: the cut."""
     for table in tables:
         for source, position in table.frontier.items():
             if source not in memory.positions and source in known.places:
                 memory.positions[source] = LakePosition.parse(position)
-    near = [relation for relation in known.base if known.places[relation.id].is_local]
-    far = [relation for relation in known.base if not known.places[relation.id].is_local]
+    logged = [relation for relation in known.base if relation.id not in pinned]
+    near = [relation for relation in logged if known.places[relation.id].is_local]
+    far = [relation for relation in logged if not known.places[relation.id].is_local]
     found = [_position(known, memory, relation) for relation in near]
+    found += [(r.id, _pinned(r, pinned[r.id])) for r in known.base if r.id in pinned]
     if far:
         with ThreadPoolExecutor(min(_LISTERS, len(far))) as pool:
             found += pool.map(lambda relation: _position(known, memory, relation), far)
     memory.positions = {source: position for source, position in found if position is not None}
     return dict(memory.positions)
+
+
+def _pinned(relation: Relation, version: int | None) -> LakePosition | None:
+    return None if version is None else LakePosition(relation.uid, version)
 
 
 def _position(known: Definitions, memory: Memory, relation: Relation) -> tuple[int, LakePosition | None]:

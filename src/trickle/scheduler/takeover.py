@@ -27,7 +27,8 @@ def close_predecessors(warehouse: Warehouse) -> int:
         ]
     for record, stream in left:
         prefix = record.details.get("stage")
-        if isinstance(prefix, str):
+        # One that has moved out of the lake has left nothing there.
+        if isinstance(prefix, str) and stream.relation.location is not None:
             discard_stages(warehouse.location_of(stream.relation), prefix)
         with warehouse.catalog.write() as tx:
             history.finish(

@@ -19,7 +19,7 @@ from watchfiles import Change, watch
 from trickle.lake.location import Location
 from trickle.lake.log import LOG_FOLDER
 
-COMMIT, ENDED, STOP = "commit", "ended", "stop"
+CAPTURED, COMMIT, ENDED, STOP = "captured", "commit", "ended", "stop"
 DEBOUNCE_MS = 10
 
 _COMMIT_NAME = re.compile(r"\d{20}\.json\Z")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from trickle.algebra.names import TableName
 from trickle.catalog import history, streams
-from trickle.catalog.records import Action, Outcome, RefreshRecord
+from trickle.catalog.records import Action, Outcome, RefreshMode, RefreshRecord
 from trickle.dag.units import Unit
 from trickle.errors import TrickleError
 from trickle.gates.facts import HeldUpstream
@@ -21,7 +21,10 @@ from trickle.warehouse import Warehouse
 def why_not_refreshed(warehouse: Warehouse, name: TableName) -> list[str]:
     """The verdicts in words, line by line, and what the history last said."""
     with warehouse.catalog.read() as tx:
-        relation_id = streams.get(tx, name).relation.id
+        stream = streams.get(tx, name)
+    if stream.refresh_mode is RefreshMode.IMMEDIATE:
+        return [f"{name} is IMMEDIATE: it changes with its sources, and nothing refreshes it"]
+    relation_id = stream.relation.id
     state = load_state(warehouse, memory_of(warehouse), warehouse.clock.now())
     lines = _told(state)
     try:

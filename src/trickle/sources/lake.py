@@ -1,14 +1,15 @@
 """Lake tables as sources: where their history stands now, without a Spark job.
 
 A position is a Delta version of one incarnation of a table. A base table and an attached table stand at the newest
-version of their log; a stream table stands at the version the catalog pins, so that a unit is seen whole.
+version of their log; what the catalog pins (stream tables, replicas) stands at the pinned version, so that a unit is
+seen whole.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from trickle.catalog.records import Kind, Relation, StreamTable
+from trickle.catalog.records import Kind, Relation
 from trickle.errors import InternalError
 from trickle.lake.location import Location
 from trickle.lake.log import commit_path
@@ -44,16 +45,14 @@ class LakePosition:
         return LakePosition(uid, int(version), stamp)
 
 
-def current(
-    relation: Relation, location: Location, stream: StreamTable | None, known: LakePosition | None
-) -> LakePosition:
-    """Where a source stands now. A stream table must have been filled."""
+def current(relation: Relation, location: Location, pinned: int | None, known: LakePosition | None) -> LakePosition:
+    """Where a source stands now: at its pin, where it has one. A stream table must have been filled."""
+    if pinned is not None:
+        return LakePosition(relation.uid, pinned)
     base = known.version if known is not None and known.uid == relation.uid else None
     match relation.kind:
-        case Kind.STREAM_TABLE:
-            if stream is None or stream.version is None:
-                raise InternalError(f"a stream table without contents has no position: {relation.name}")
-            return LakePosition(relation.uid, stream.version)
+        case Kind.STREAM_TABLE | Kind.REPLICA:
+            raise InternalError(f"{relation.kind.words} without contents has no position: {relation.name}")
         case Kind.TABLE:
             return LakePosition(relation.uid, latest_version(location, base))
         case Kind.ATTACHED:

@@ -14,7 +14,7 @@ from trickle.errors import InvalidOption, UnknownColumn, WrongKind
 from trickle.lake import evolve
 from trickle.lake.commit import commit, is_committed
 from trickle.lake.prepared import Prepared
-from trickle.lake.snapshot import Snapshot, open_snapshot
+from trickle.lake.snapshot import Snapshot
 from trickle.sql import (
     AddColumns,
     AlterColumnType,
@@ -26,6 +26,7 @@ from trickle.sql import (
 )
 from trickle.tables import guard
 from trickle.tables.ddl import taken
+from trickle.tables.pinning import follow, opened
 from trickle.tables.results import Done
 from trickle.warehouse import Warehouse
 
@@ -36,7 +37,10 @@ def alter_table(warehouse: Warehouse, statement: AlterTable) -> Done:
         relation = relations.get(tx, statement.name)
     if relation.kind is not Kind.TABLE:
         raise WrongKind(f"{relation.name} is not a base table", detail=f"it is {relation.kind.words}")
-    snapshot = open_snapshot(warehouse.location_of(relation))
+    if isinstance(statement.action, RenameTable):
+        return _rename_table(warehouse, relation, statement.action)
+    # A unit that is under way is ended first: what is committed after it would stay unseen.
+    snapshot = opened(warehouse, relation).snapshot
     match statement.action:
         case AddColumns():
             return _add(warehouse, relation, snapshot, statement.action)
@@ -46,10 +50,8 @@ def alter_table(warehouse: Warehouse, statement: AlterTable) -> Done:
             return _rename(warehouse, relation, snapshot, statement.action)
         case AlterColumnType():
             return _retype(warehouse, relation, snapshot, statement.action)
-        case RenameTable():
-            return _rename_table(warehouse, relation, statement.action)
         case SetProperties():
-            evolve.set_properties(snapshot, statement.action.properties)
+            follow(warehouse, relation, evolve.set_properties(snapshot, statement.action.properties))
             return Done(f"properties of {relation.name} set")
     assert_never(statement.action)
 
@@ -61,7 +63,7 @@ def _add(warehouse: Warehouse, relation: Relation, snapshot: Snapshot, action: A
         metadata = {"comment": column.comment} if column.comment else None
         fields.append(StructField(column.name, kind, column.nullable, metadata))
     check_columns([*snapshot.schema.names, *(f.name for f in fields)])
-    evolve.add_columns(snapshot, fields)
+    follow(warehouse, relation, evolve.add_columns(snapshot, fields))
     return Done(f"added to {relation.name}: " + ", ".join(f.name for f in fields))
 
 
@@ -104,7 +106,7 @@ def _rewrite(
         with warehouse.catalog.write() as tx:
             what = f"{verb} column {', '.join(columns)} of {relation.name}"
             guard.protect(tx, relation, columns, what, warehouse.settings(tx), warehouse.clock.now())
-        commit(change)
+        follow(warehouse, relation, commit(change))
     except BaseException:
         # An interruption may come after the commit has landed.
         if is_committed(change) is None:

@@ -29,7 +29,7 @@ from trickle.lake.rewrite import append
 from trickle.lake.shape import lost_columns, relaxed
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.sql import CreateTable, CreateView, Drop, SqlText, query
-from trickle.tables import guard
+from trickle.tables import guard, pinning
 from trickle.tables.reading import Reading, resolve
 from trickle.tables.results import Done
 from trickle.warehouse import Warehouse
@@ -132,6 +132,7 @@ def _protect_replaced(warehouse: Warehouse, existing: Relation, schema: StructTy
     lost = lost_columns(open_snapshot(warehouse.location_of(existing)).schema, schema)
     with warehouse.catalog.write() as tx:
         now = warehouse.clock.now()
+        guard.refuse_following(tx, existing, None, f"replace {existing.name}")
         if lost:
             guard.protect(tx, existing, lost, f"replace {existing.name}", warehouse.settings(tx), now)
         guard.mark(tx, guard.dependents(tx, existing), now)
@@ -156,6 +157,9 @@ def _register(
                 now=now,
             )
         else:
+            # Asked again: a stream table may have become IMMEDIATE while the rows were written.
+            relations.lock(tx, existing.id)
+            guard.refuse_following(tx, existing, None, f"replace {existing.name}")
             relations.update(
                 tx, existing.id, now=now, uid=uid, location=kept, key=tuple(key), comment=statement.comment
             )
@@ -198,6 +202,7 @@ def create_view(warehouse: Warehouse, statement: CreateView) -> Done:
             )
         else:
             view = existing
+            guard.refuse_following(tx, view, None, f"replace view {view.name}")
             readers = guard.dependents(tx, view)
             if lost and readers:
                 guard.protect(tx, view, None, f"replace view {view.name}", warehouse.settings(tx), now)
@@ -238,6 +243,8 @@ def drop_relation(warehouse: Warehouse, statement: Drop) -> Done:
         if relation is None and statement.if_exists:
             return Done(f"{statement.kind} {statement.name} does not exist")
         relation = relation or relations.get(tx, statement.name)
+    if relation.kind is Kind.REPLICA:
+        raise WrongKind(f"{statement.name} is {relation.kind.words}", hint="CALL trickle.detach(...) lets go of it")
     if relation.kind not in wanted:
         kind = relation.kind.value.replace("_", " ")
         raise WrongKind(f"{statement.name} is not a {statement.kind}", hint=f"DROP {kind} {statement.name}")
@@ -251,16 +258,25 @@ def remove(warehouse: Warehouse, relation: Relation, *, cascade: bool, statement
         above = _above(tx, relation)
         if not cascade:
             guard.refuse_drop(above, relation, statement)
+            guard.refuse_published(tx, relation, statement)
         gone = [*above, relation]
         for each in gone:
             # Of those that read each other, none would be the first to go.
             relations.set_dependencies(tx, each.id, [])
         for each in gone:
             relations.remove(tx, each.id)
+        pinning.release(tx)
     for each in gone:
         if each.location is not None and each.kind is not Kind.ATTACHED:
             drop(warehouse.location_of(each))
     return gone
+
+
+def refuse_removal(warehouse: Warehouse, goes: Sequence[Relation], statement: str) -> None:
+    """Refuse before anything is taken out when something else reads one of these."""
+    with warehouse.catalog.read() as tx:
+        for relation in goes:
+            guard.refuse_drop(_above(tx, relation), relation, statement)
 
 
 def _above(tx: Session, relation: Relation) -> list[Relation]:

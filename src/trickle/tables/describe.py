@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pyspark.sql.types import StructType
 
 from trickle.algebra.names import INTERNAL_PREFIX, TableName
-from trickle.catalog import relations, streams
+from trickle.catalog import databases, hosted, relations, streams
 from trickle.catalog.records import Kind
 from trickle.lake.snapshot import open_snapshot
 from trickle.tables import system
+from trickle.tables.hosted import columns_of, shown_home
 from trickle.tables.reading import read_table
 from trickle.tables.results import Listing
 from trickle.warehouse import Warehouse
@@ -34,8 +35,11 @@ def describe(warehouse: Warehouse, name: TableName) -> list[ColumnRow]:
         return _rows(system.frame(warehouse, name).schema, (), ())
     with warehouse.catalog.read() as tx:
         relation = relations.get(tx, name)
+        home = hosted.of(tx, [relation.id]).get(relation.id)
     if relation.kind is Kind.VIEW:
         return _rows(read_table(warehouse, name).schema, (), ())
+    if home is not None:
+        return _rows(columns_of(home), relation.key, ())
     snapshot = open_snapshot(warehouse.location_of(relation))
     return _rows(snapshot.schema, relation.key, snapshot.partition_by)
 
@@ -53,10 +57,14 @@ def _facts(warehouse: Warehouse, name: TableName) -> dict[str, str]:
     with warehouse.catalog.read() as tx:
         relation = relations.get(tx, name)
         stream = streams.by_id(tx, relation.id) if relation.kind is Kind.STREAM_TABLE else None
+        home = hosted.of(tx, [relation.id]).get(relation.id)
+        database = None if home is None else databases.by_id(tx, home.database_id)
     facts = {"kind": relation.kind.value, "created": relation.created_at.isoformat(timespec="seconds")}
     if relation.query is not None:
         facts["query"] = relation.query
-    if relation.location is not None:
+    if home is not None and database is not None:
+        facts["lives in"] = shown_home(database, home)
+    elif relation.location is not None:
         snapshot = open_snapshot(warehouse.location_of(relation))
         known = [file.rows for file in snapshot.files]
         facts["location"] = snapshot.location.uri

@@ -8,8 +8,8 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName
-from trickle.catalog import relations, streams
-from trickle.catalog.records import Kind, Relation
+from trickle.catalog import publications, relations, streams
+from trickle.catalog.records import Kind, RefreshMode, Relation
 from trickle.dag.graph import path
 from trickle.errors import CycleError, DependentsExist
 from trickle.settings import Settings
@@ -30,6 +30,7 @@ def protect(
     tx: Session, relation: Relation, columns: Collection[str] | None, what: str, settings: Settings, now: datetime
 ) -> None:
     """Refuse DDL that breaks a stream table, or mark the stream tables when the setting allows it."""
+    refuse_following(tx, relation, columns, what)
     broken = dependents(tx, relation, columns)
     if not broken:
         return
@@ -41,10 +42,30 @@ def protect(
     mark(tx, broken, now)
 
 
+def refuse_following(tx: Session, relation: Relation, columns: Collection[str] | None, what: str) -> None:
+    """Refuse DDL under IMMEDIATE stream tables: they change by statements on rows, and cannot wait to be rebuilt."""
+    following = [
+        reader
+        for reader in dependents(tx, relation, columns)
+        if reader.kind is Kind.STREAM_TABLE and streams.by_id(tx, reader.id).refresh_mode is RefreshMode.IMMEDIATE
+    ]
+    if following:
+        raise DependentsExist(
+            f"cannot {what}: IMMEDIATE {_depend(following)} on it",
+            hint=f"ALTER STREAM TABLE {following[0].name} SET (refresh_mode = 'AUTO') first",
+        )
+
+
 def mark(tx: Session, readers: Collection[Relation], now: datetime) -> None:
     """Have stream tables rebuilt at their next refresh."""
     for reader in readers:
         if reader.kind is Kind.STREAM_TABLE:
+            if reader.location is None:
+                raise DependentsExist(
+                    f"stream table {reader.name} reads it and lives in PostgreSQL",
+                    detail="it was compiled there for what it reads as that was",
+                    hint=f"drop {reader.name}, and make it again afterwards",
+                )
             # A refresh that began before this must not commit after it: its number is taken.
             number = streams.lock(tx, reader.id).refresh_number + 1
             streams.update(tx, reader.id, now=now, needs_reinitialize=True, refresh_number=number)
@@ -56,6 +77,16 @@ def refuse_drop(broken: Collection[Relation], relation: Relation, statement: str
         raise DependentsExist(
             f"cannot drop {relation.name}: {_depend(broken)} on it",
             hint=f"{statement} {relation.name} CASCADE drops them too",
+        )
+
+
+def refuse_published(tx: Session, relation: Relation, statement: str) -> None:
+    """Refuse to drop what is kept in a PostgreSQL database too."""
+    found = publications.listing(tx, [relation.id])
+    if found:
+        raise DependentsExist(
+            f"cannot drop {relation.name}: it is published to {found[0].schema}.{found[0].table}",
+            hint=f"CALL trickle.unpublish(...) first; {statement} {relation.name} CASCADE leaves that table as it is",
         )
 
 

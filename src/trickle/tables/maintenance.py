@@ -10,14 +10,15 @@ from pyspark.sql import DataFrame
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName, visible
-from trickle.apply.unit import commits_of
-from trickle.catalog import alerts, history, intents, jobs, relations, streams, watermarks
+from trickle.apply.unit import PinnedMember, application_id, commit_unit, commits_of, is_decided, recover
+from trickle.catalog import alerts, history, intents, jobs, pins, publications, relations, streams, watermarks
 from trickle.catalog.records import Kind, Relation
 from trickle.changes.between import ChangeBuffer
 from trickle.errors import ConcurrentModification, InvalidOption, WrongKind
-from trickle.lake.commit import commit
+from trickle.lake.commit import TableCommit, commit
 from trickle.lake.compact import compact
 from trickle.lake.location import Location
+from trickle.lake.prepared import Prepared
 from trickle.lake.snapshot import latest_version, open_snapshot
 from trickle.lake.stages import ahead_of
 from trickle.lake.vacuum import vacuum
@@ -25,6 +26,8 @@ from trickle.sources.lake import LakePosition
 from trickle.warehouse import Warehouse
 
 _PURGE_BATCH = 10_000
+_WRITTEN = (Kind.TABLE, Kind.STREAM_TABLE, Kind.REPLICA)
+"""What Trickle alone writes."""
 
 
 @dataclass(frozen=True)
@@ -41,28 +44,47 @@ def compact_table(warehouse: Warehouse, name: TableName) -> Compacted:
     """Write a table's small files together. No reader sees a change of rows."""
     with warehouse.catalog.read() as tx:
         relation = relations.get(tx, name)
-    if relation.kind not in (Kind.TABLE, Kind.STREAM_TABLE):
+    if not _is_ours(relation):
         raise WrongKind(f"{name} cannot be compacted here", hint="only tables that Trickle writes can")
     snapshot = open_snapshot(warehouse.location_of(relation))
     prepared = compact(warehouse.engine, snapshot)
     before = len(snapshot.files)
     if prepared.is_empty:
         return Compacted(str(name), before, before, snapshot.version)
-    try:
-        version = commit(prepared.as_commit())
-    except ConcurrentModification:
-        prepared.discard()
-        raise
-    if relation.kind is Kind.STREAM_TABLE:
-        _move_pin(warehouse, relation, snapshot.version, version)
+    version = _commit(warehouse, relation, prepared)
     return Compacted(str(name), before, before - len(prepared.removes) + len(prepared.adds), version)
 
 
-def _move_pin(warehouse: Warehouse, relation: Relation, before: int, after: int) -> None:
-    """Readers may move to the compacted version; a crash before this leaves them at the older one, which is equal."""
-    with warehouse.catalog.write() as tx:
-        if streams.lock(tx, relation.id).version == before:
-            streams.update(tx, relation.id, now=warehouse.clock.now(), version=after)
+def _commit(warehouse: Warehouse, relation: Relation, prepared: Prepared) -> int:
+    """Commit a compaction and show it to readers; a crash before that leaves them at the older version, an equal one.
+
+    One with a pin is moved by units alone: a commit between a unit's intent and its own commit would make that fail.
+    """
+    with warehouse.catalog.read() as tx:
+        pin = pins.find(tx, relation.id)
+    if pin is not None and pin.version != prepared.read_version:
+        pin = None
+    change = prepared.as_commit(app=None if pin is None else (application_id(relation.uid), pin.number + 1))
+    try:
+        if pin is None:
+            _commit_alone(warehouse, relation, change)
+        else:
+            commit_unit(warehouse, [PinnedMember(relation.id, pin.number + 1, change, change.version, pin.position)])
+    except ConcurrentModification:
+        # It may have come after the commit: then the files are the table's.
+        recover(warehouse, [relation.id])
+        if not is_decided(warehouse, relation.id, change):
+            prepared.discard()
+            raise
+    return change.version
+
+
+def _commit_alone(warehouse: Warehouse, relation: Relation, change: TableCommit) -> None:
+    commit(change)
+    if relation.kind is Kind.STREAM_TABLE:
+        with warehouse.catalog.write() as tx:
+            if streams.lock(tx, relation.id).version == change.read_version:
+                streams.update(tx, relation.id, now=warehouse.clock.now(), version=change.version)
 
 
 def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool = False) -> list[str]:
@@ -70,8 +92,7 @@ def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool
     with warehouse.catalog.read() as tx:
         settings = warehouse.settings(tx)
         wanted = [relations.get(tx, name)] if name is not None else relations.listing(tx)
-        kinds = (Kind.TABLE, Kind.STREAM_TABLE)
-        work = [(r, _needed(tx, r), _protected(tx, r), _inner(tx, r)) for r in wanted if r.kind in kinds]
+        work = [(r, _needed(tx, r), _protected(tx, r), _inner(tx, r)) for r in wanted if _is_ours(r)]
     if name is not None and not work:
         raise WrongKind(f"{name} cannot be vacuumed here", hint="only tables that Trickle writes can")
     removed = []
@@ -91,6 +112,10 @@ def vacuum_tables(warehouse: Warehouse, name: TableName | None, *, dry_run: bool
         _purge_history(warehouse, settings.history_retention_days)
         _forget_watermarks(warehouse)
     return removed
+
+
+def _is_ours(relation: Relation) -> bool:
+    return relation.kind in _WRITTEN and relation.location is not None
 
 
 def _inner(tx: Session, relation: Relation) -> dict[str, int]:
@@ -119,11 +144,10 @@ def _vacuum_inner(
 
 
 def _needed(tx: Session, relation: Relation) -> set[int]:
-    """Versions that readers and the frontiers of consumers still refer to."""
-    needed: set[int] = set()
-    if relation.kind is Kind.STREAM_TABLE:
-        pinned = streams.by_id(tx, relation.id).version
-        needed |= {pinned} if pinned is not None else set()
+    """Versions that readers, publications and the frontiers of consumers still refer to."""
+    needed = {one.version for one in publications.listing(tx, [relation.id]) if one.version is not None}
+    pinned = _pinned(tx, relation)
+    needed |= {pinned} if pinned is not None else set()
     for dependency in relations.dependents(tx, relation.id):
         consumer = relations.by_id(tx, dependency.relation_id)
         if consumer.kind is Kind.STREAM_TABLE:
@@ -134,6 +158,14 @@ def _needed(tx: Session, relation: Relation) -> set[int]:
                 if text is not None and LakePosition.parse(text).uid == relation.uid:
                     needed.add(LakePosition.parse(text).version)
     return needed
+
+
+def _pinned(tx: Session, relation: Relation) -> int | None:
+    """The version that readers see, where the catalog says which."""
+    if relation.kind is Kind.STREAM_TABLE:
+        return streams.by_id(tx, relation.id).version
+    pin = pins.find(tx, relation.id)
+    return None if pin is None else pin.version
 
 
 def _protected(tx: Session, relation: Relation) -> set[str]:
@@ -169,9 +201,11 @@ def changes(warehouse: Warehouse, name: TableName, since: int, until: int | None
     """The net change of a table after one version up to another, the newest that readers see by default."""
     with warehouse.catalog.read() as tx:
         relation = relations.get(tx, name)
-        pinned = streams.by_id(tx, relation.id).version if relation.kind is Kind.STREAM_TABLE else None
+        pinned = _pinned(tx, relation)
     if relation.kind is Kind.VIEW:
         raise WrongKind(f"{name} is a view and has no versions", hint="ask for the changes of the tables it reads")
+    if relation.location is None:
+        raise WrongKind(f"{name} lives in PostgreSQL and has no versions")
     location = warehouse.location_of(relation)
     newest = pinned if pinned is not None else latest_version(location)
     upto = newest if until is None else until

@@ -1,7 +1,8 @@
 """Running the user's SQL text: every table reference is bound to one version of that table.
 
-All versions are taken at once, before Spark sees the text: stream tables at the versions the catalog pins, other
-tables at the newest version of their logs. Views are bound like subqueries, down to the tables they read.
+All versions are taken at once, before Spark sees the text: stream tables and replicas at the versions the catalog
+pins, other tables at the newest version of their logs. Views are bound like subqueries, down to the tables they read.
+Stream tables that live in PostgreSQL have no versions: they are read as they are when Spark comes to it.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
 from sqlalchemy.orm import Session
 
 from trickle.algebra.names import TableName, visible
-from trickle.catalog import relations, streams
+from trickle.catalog import hosted, pins, relations, streams
+from trickle.catalog.outside import Hosted
 from trickle.catalog.records import Kind, Relation
 from trickle.engine.failures import spark_errors
 from trickle.engine.query import run_query
@@ -25,6 +28,7 @@ from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.sql import Query, SqlText, TableRef, query
 from trickle.sql.recursive import starts_of
 from trickle.tables import system
+from trickle.tables.hosted import columns_of, frame_of
 from trickle.warehouse import Warehouse
 
 ViewOf = Callable[[TableRef], str]
@@ -44,6 +48,8 @@ class Reading:
     pins: dict[int, int | None] = field(default_factory=dict)
     versions: Mapping[int, int] = field(default_factory=dict)
     overlays: Mapping[int, Snapshot] = field(default_factory=dict)
+    hosted: dict[int, Hosted] = field(default_factory=dict)
+    """The stream tables that live in PostgreSQL."""
     _frames: dict[tuple[TableName, int | None], DataFrame] = field(default_factory=dict)
     _rows: list[int | None] = field(default_factory=list)
 
@@ -95,6 +101,11 @@ class Reading:
             if version is not None:
                 raise WrongKind(f"a view has no versions: {name}")
             return self.bind(self.views[name])
+        if relation.id in self.hosted:
+            if version is not None:
+                raise WrongKind(f"{name} lives in PostgreSQL and has no versions")
+            self._rows.append(None)
+            return frame_of(self.warehouse, self.hosted[relation.id])
         snapshot = self.snapshot(relation, version)
         self._rows.extend(file.rows for file in snapshot.files)
         with spark_errors():
@@ -106,14 +117,17 @@ class Reading:
             return self.overlays[relation.id]
         if version is None:
             version = self.versions.get(relation.id)
-        if version is None and relation.kind is Kind.STREAM_TABLE:
+        if version is None and relation.id in self.pins:
             version = self.pins[relation.id]
             if version is None:
-                raise UserError(
-                    f"stream table {relation.name} has not been filled yet",
-                    hint=f"REFRESH STREAM TABLE {relation.name}",
-                )
+                raise _unfilled(relation)
         return open_snapshot(self.warehouse.location_of(relation), version)
+
+    def schema(self, relation: Relation) -> StructType:
+        """The columns of a table, wherever it lives."""
+        if relation.id in self.hosted:
+            return columns_of(self.hosted[relation.id])
+        return self.snapshot(relation).schema
 
     def for_columns(self) -> Reading:
         """The same, for asking which columns a text gives: a stream table that was never filled counts as empty."""
@@ -157,9 +171,23 @@ def resolve(
                 pending.extend(reading.views[name].tables)
             case Kind.STREAM_TABLE:
                 reading.pins[relation.id] = streams.by_id(tx, relation.id).version
-            case Kind.TABLE | Kind.ATTACHED:
+            case Kind.TABLE | Kind.ATTACHED | Kind.REPLICA:
                 pass
+    if reading.pins:
+        reading.hosted.update(hosted.of(tx, reading.pins))
+    others = [relation.id for relation in reading.tables if relation.id not in reading.pins]
+    reading.pins.update({relation: pin.version for relation, pin in pins.of(tx, others).items()})
     return reading
+
+
+def _unfilled(relation: Relation) -> UserError:
+    if relation.kind is Kind.STREAM_TABLE:
+        return UserError(
+            f"stream table {relation.name} has not been filled yet", hint=f"REFRESH STREAM TABLE {relation.name}"
+        )
+    return UserError(
+        f"{relation.name} is {relation.kind.words} and has not been loaded yet", hint="CALL trickle.ingest()"
+    )
 
 
 def read_table(warehouse: Warehouse, name: TableName, version: int | None = None) -> DataFrame:

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from trickle.catalog import alerts as catalog_alerts
-from trickle.catalog import fuses, history, relations, streams
+from trickle.catalog import databases, fuses, history, hosted, relations, streams
 from trickle.catalog.records import FuseState, StreamTable
 from trickle.settings import describe, spell
+from trickle.tables.hosted import shown_home
 from trickle.warehouse import Warehouse
 
 
@@ -127,6 +128,8 @@ def stream_tables(warehouse: Warehouse) -> list[StreamTableRow]:
     """All stream tables, by name."""
     with warehouse.catalog.read() as tx:
         found = streams.listing(tx)
+        homes = {home.relation_id: home for home in hosted.listing(tx)}
+        known = {database.id: database for database in databases.listing(tx)} if homes else {}
         blown = {fuse.relation_id for fuse in fuses.listing(tx, state=FuseState.BLOWN)}
         last = history.last_skips(tx)
         default_fuse = warehouse.settings(tx).fuse_default
@@ -145,7 +148,11 @@ def stream_tables(warehouse: Warehouse) -> list[StreamTableRow]:
             last_error=s.last_error,
             needs_reinitialize=s.needs_reinitialize,
             query=s.query,
-            location=warehouse.location_of(s.relation).uri,
+            location=(
+                shown_home(known[homes[s.relation.id].database_id], homes[s.relation.id])
+                if s.relation.id in homes
+                else warehouse.location_of(s.relation).uri
+            ),
             options=json.dumps(dict(s.options), sort_keys=True),
             fuse_state=_fuse_state(s, blown, default_fuse),
             held_back=_held_back(s, last.get(s.relation.id)),

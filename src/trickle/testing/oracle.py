@@ -40,8 +40,8 @@ class Mismatch(AssertionError):
 
 
 def check(t: Trickle, *names: str) -> None:
-    """Compare stream tables (all of them by default) with recomputation; Mismatch shows the rows that differ."""
-    for name in names or [row.name for row in t.status() if row.populated]:
+    """Compare stream tables (all of the lake by default) with recomputation; Mismatch shows the rows that differ."""
+    for name in names or [row.name for row in t.status() if row.populated and row.version is not None]:
         _check_one(t, name)
 
 

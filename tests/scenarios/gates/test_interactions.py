@@ -1,6 +1,6 @@
 """Gates together: every row of the seed's table of interactions whose features exist.
 
-Not here: blue-green deployment and IMMEDIATE mode, which Trickle does not have yet.
+Not here: blue-green deployment, which Trickle does not have yet. IMMEDIATE mode is in ``test_immediate.py``.
 """
 
 from __future__ import annotations

@@ -241,6 +241,10 @@ def test_recursion_is_left_to_the_executor():
     tree = Recursion("r", ("n",), scan("t", "a"), RecursiveRef("r", ("b",)), distinct=True)
     with pytest.raises(UnsupportedQuery, match="no single statement"):
         lower(tree, named)
+    assert lower(tree, named, "postgres_own") == (
+        'WITH RECURSIVE "r_1"("n") AS ((SELECT "a" FROM "v_t_new") UNION (SELECT "n" AS "b" FROM "r_1"))'
+        ' SELECT "n" FROM "r_1"'
+    )
 
 
 def test_a_subquery_that_was_not_rewritten_is_a_mistake():

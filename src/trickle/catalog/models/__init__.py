@@ -10,8 +10,11 @@ from trickle.catalog.models.gates import (
     WatermarkHistoryRow,
     WatermarkRow,
 )
+from trickle.catalog.models.hosted import HostedRow
+from trickle.catalog.models.publications import PolledRow, PublicationRow
 from trickle.catalog.models.refreshes import IntentMemberRow, IntentRow, RefreshRow
 from trickle.catalog.models.relations import DependencyRow, FrontierRow, RelationRow, StreamTableRow
+from trickle.catalog.models.replicas import DatabaseRow, PinRow, ReplicaRow
 from trickle.catalog.models.scheduling import (
     JobRow,
     LeaseRow,
@@ -25,18 +28,24 @@ __all__ = [
     "AlertCursorRow",
     "AlertRow",
     "Base",
+    "DatabaseRow",
     "DependencyRow",
     "FrontierRow",
     "FuseRow",
+    "HostedRow",
     "IntentMemberRow",
     "IntentRow",
     "JobRow",
     "LeaseRow",
     "MetaRow",
+    "PinRow",
+    "PolledRow",
+    "PublicationRow",
     "RefreshGroupMemberRow",
     "RefreshGroupRow",
     "RefreshRow",
     "RelationRow",
+    "ReplicaRow",
     "SchedulerStateRow",
     "SettingRow",
     "SourceGateRow",

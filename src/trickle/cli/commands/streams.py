@@ -31,7 +31,7 @@ def create(
     schedule: Annotated[
         str, typer.Option(help="30s, 1h30m, a cron expression, @hourly, or calculated.")
     ] = "calculated",
-    refresh_mode: Annotated[str, typer.Option(help="AUTO, DIFFERENTIAL or FULL.")] = "AUTO",
+    refresh_mode: Annotated[str, typer.Option(help="AUTO, DIFFERENTIAL, FULL or IMMEDIATE.")] = "AUTO",
     no_initialize: Annotated[bool, typer.Option("--no-initialize", help="Leave it empty until a refresh.")] = False,
     or_replace: Annotated[bool, typer.Option("--or-replace", help="Change the one that is there.")] = False,
     if_not_exists: Annotated[bool, typer.Option("--if-not-exists", help="Keep the one that is there.")] = False,

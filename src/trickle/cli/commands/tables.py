@@ -82,10 +82,37 @@ def drop(
 
 def attach(
     session: Session,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name for the table.")],
-    path: Annotated[str, typer.Argument(help="Folder or URI of the Delta table.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name for the table, or for the database.")],
+    path: Annotated[str, typer.Argument(help="Folder or URI of the table, or postgresql://user@host/database.")],
+    *,
+    table: Annotated[
+        list[str] | None, typer.Option("--table", "-t", help="A table of the database; may be repeated.")
+    ] = None,
+    schema: Annotated[str, typer.Option("--schema", help="Schema of the database's tables.")] = "public",
+    cdc_mode: Annotated[
+        str, typer.Option("--cdc-mode", help="How the database is captured: auto, trigger, wal or polling.")
+    ] = "auto",
+    format: Annotated[str, typer.Option(help="delta, or what Spark reads: csv, json, parquet, ...")] = "delta",
+    schedule: Annotated[str | None, typer.Option(help="How often what is polled is read: 30s, 5m.")] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", "-o", metavar="KEY=VALUE", help="For Spark's reader of the format.")
+    ] = None,
 ) -> None:
-    """Register a Delta table that others write."""
+    """Register a Delta table that others write, tables of a PostgreSQL database, or files that Spark reads."""
+    if path.startswith(("postgresql://", "postgres://")):
+        with session.connect() as t, working(t.warehouse.engine, f"loading {name}"):
+            made = t.attach_postgres(
+                name, path, tables=table or None, schema=schema, cdc_mode=cdc_mode, schedule=schedule
+            )
+        names = [row.name for row in made]
+        show(session, Record({"message": f"attached {name}", "tables": names}, f"attached {', '.join(names)}"))
+        return
+    if format != "delta":
+        options = dict(pair.partition("=")[::2] for pair in option or ())
+        with session.connect() as t, working(t.warehouse.engine, f"reading {path}"):
+            row = t.attach_files(name, path, format=format, options=options, schedule=schedule)
+        show(session, Record(vars(row), f"attached {row.name}, version {row.version}"))
+        return
     with session.connect() as t:
         t.attach_table(name, path)
     show(session, Record({"message": f"attached {name}", "location": path}, f"attached {name}"))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from trickle.algebra.names import TableName
 from trickle.errors import InvalidName, UserError
-from trickle.operators import Operator, Output, Project, col
+from trickle.operators import Expr, Operator, Output, Project, col
 from trickle.sql.build.check import checked
 from trickle.sql.build.context import Built, Context, Schemas
 from trickle.sql.build.prune import pruned
 from trickle.sql.build.query import build_query, build_text
+from trickle.sql.build.scope import Scope
 from trickle.sql.depth import room_to_recurse
 
-__all__ = ["Schemas", "build_tree"]
+__all__ = ["Schemas", "build_root", "build_tree"]
 
 DEFAULT_MAX_DEPTH = 64
 
@@ -46,6 +47,26 @@ def build_tree(
     with room_to_recurse():
         built = build_text(context, text)
         return checked(pruned(_root(built, names)))
+
+
+def build_root(
+    root: Expr,
+    schemas: Schemas,
+    *,
+    views: Mapping[TableName, str],
+    tree_of: Callable[[str], Expr],
+    names: Sequence[str],
+    aggregates: Collection[str],
+    max_depth: int = DEFAULT_MAX_DEPTH,
+) -> Operator:
+    """The tree of a query that was parsed already, in standard SQL; ``tree_of`` parses the texts of views."""
+
+    def build_view(context: Context, text: str) -> Built:
+        return build_query(context, tree_of(text), Scope())
+
+    context = Context(schemas, views, frozenset(aggregates), max_depth, build_query, build_view, standard=True)
+    with room_to_recurse():
+        return checked(pruned(_root(build_query(context, root, Scope()), names)))
 
 
 def _root(built: Built, names: Sequence[str] | None) -> Operator:

@@ -2,7 +2,8 @@
 
 The trees hold functions under Spark's names, as text that sqlglot does not interpret. For Spark they stay as they are.
 For another dialect an expression is written as Spark SQL, read with sqlglot's knowledge of Spark's functions, and
-adapted where sqlglot's translation has another meaning (``duckdb.py``, ``postgres.py``).
+adapted where sqlglot's translation has another meaning (``duckdb.py``, ``postgres.py``). In ``postgres_own`` trees the
+user's expressions are PostgreSQL's already, and only what rules and rewrites put around them is adapted.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from sqlglot.errors import SqlglotError
 from trickle.errors import UnsupportedQuery
 from trickle.operators import Expr
 from trickle.sql.lower.duckdb import adapt_to_duckdb
-from trickle.sql.lower.postgres import adapt_to_postgres
+from trickle.sql.lower.postgres import adapt_own, adapt_to_postgres
 
-Dialect = Literal["spark", "duckdb", "postgres"]
+Dialect = Literal["spark", "duckdb", "postgres", "postgres_own"]
 
 
 def translated(expression: Expr, dialect: Dialect) -> Expr:
@@ -36,6 +37,8 @@ def translated(expression: Expr, dialect: Dialect) -> Expr:
 
 @lru_cache(maxsize=4096)
 def _foreign(expression: Expr, dialect: Dialect) -> Expr:
+    if dialect == "postgres_own":
+        return adapted(expression.copy(), dialect)
     return adapted(_read_spark(expression.sql("spark")), dialect)
 
 
@@ -57,6 +60,8 @@ def adapted(tree: Expr, dialect: Dialect) -> Expr:
             adapt_to_duckdb(holder)
         case "postgres":
             adapt_to_postgres(holder)
+        case "postgres_own":
+            adapt_own(holder)
         case "spark":
             pass
         case _:
@@ -66,11 +71,16 @@ def adapted(tree: Expr, dialect: Dialect) -> Expr:
     return changed
 
 
+def is_postgres(dialect: Dialect) -> bool:
+    """Whether PostgreSQL runs the statement."""
+    return dialect in ("postgres", "postgres_own")
+
+
 def written(query: Expr, dialect: Dialect, *, pretty: bool = False) -> str:
     """The text of a query."""
     try:
         return query.sql(
-            dialect,
+            "postgres" if is_postgres(dialect) else dialect,
             pretty=pretty,
             copy=False,
             comments=False,

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from trickle.operators import Expr, Join, JoinKind
 from trickle.sql.lower.block import from_, table
-from trickle.sql.lower.dialects import Dialect, translated
+from trickle.sql.lower.dialects import Dialect, is_postgres, translated
 
 
 def joined(
@@ -20,7 +20,7 @@ def joined(
 ) -> tuple[exp.Select, tuple[Expr, ...]]:
     """What a SELECT reads, and the conditions that it needs besides. ``alone``: in Spark, one task does all of it."""
     condition = None if node.condition is None else translated(node.condition, dialect)
-    if dialect == "postgres" and not node.kind.keeps_right:
+    if is_postgres(dialect) and not node.kind.keeps_right:
         return from_(left), (_exists(node.kind, right, condition),)
     query = from_(left)
     query.set("joins", [_join(node.kind, right, condition, dialect)])

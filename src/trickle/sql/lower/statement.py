@@ -3,12 +3,15 @@
 Every operator becomes a query over its inputs' names. Projections and filters are folded into the query below them
 (``block.py``); equal subtrees are computed under one name (``sharing.py``). Names are unique in the whole statement and
 differ from those of all tables and columns, so a column needs no qualifier and ``s.a`` can only be a field of a struct.
+
+A recursion is iterated by whoever runs the tree, but for PostgreSQL's own trees: there it is WITH RECURSIVE.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from sqlglot import exp
 
@@ -96,9 +99,28 @@ def lower(
     return written(_Lowering(tree, name_of, dialect, alone=alone).statement(), dialect, pretty=pretty)
 
 
+@dataclass(frozen=True)
+class _Loop:
+    """A recursion that is being written: its name in the statement, and its columns."""
+
+    name: str
+    columns: tuple[str, ...]
+
+
 class _Lowering:
-    def __init__(self, tree: Operator, name_of: NameOf, dialect: Dialect, *, alone: bool) -> None:
+    def __init__(
+        self,
+        tree: Operator,
+        name_of: NameOf,
+        dialect: Dialect,
+        *,
+        alone: bool,
+        loops: Mapping[str, _Loop] | None = None,
+        taken: frozenset[str] = frozenset(),
+    ) -> None:
         self._alone = alone
+        self._loops = loops or {}
+        self._is_recursive = False
         self._shared = Shared(tree)
         self._name_of = name_of
         self._dialect = dialect
@@ -106,12 +128,12 @@ class _Lowering:
         self._names: dict[int, str] = {}
         self._columns = {name.lower() for node in self._shared.nodes for name in _column_names(node)}
         leaves = [node for node in self._shared.nodes if isinstance(node, Scan | Step)]
-        self._taken = self._columns | {name_of(leaf).lower() for leaf in leaves}
+        self._taken = self._columns | {name_of(leaf).lower() for leaf in leaves} | taken
 
     def statement(self) -> exp.Query:
         query = self._finished(self._build(self._shared.root))
         if self._ctes:
-            query.set("with_", exp.With(expressions=self._ctes))
+            query.set("with_", exp.With(expressions=self._ctes, recursive=self._is_recursive))
         return query
 
     def _finished(self, built: Block | Closed) -> exp.Query:
@@ -127,7 +149,9 @@ class _Lowering:
         name = self._fresh(built.name, numbered=not isinstance(_source(node), Scan | Step))
         self._names[id(node)] = name
         alias = exp.TableAlias(this=exp.to_identifier(name, quoted=True))
-        self._ctes.append(exp.CTE(this=self._finished(built), alias=alias))
+        # PostgreSQL would compute what is read twice as a whole, and no index could help.
+        inlined = False if self._dialect == "postgres_own" else None
+        self._ctes.append(exp.CTE(this=self._finished(built), alias=alias, materialized=inlined))
 
     def _block(self, node: Operator) -> Block:
         """A block with a node's rows, to which more can be added."""
@@ -178,11 +202,40 @@ class _Lowering:
             case TopK():
                 return self._top(node)
             case Recursion() | RecursiveRef():
-                raise UnsupportedQuery(
-                    "a recursive query has no single statement", detail=f"recursion {node.name} is iterated"
-                )
+                return self._recursive(node)
             case _:
                 raise InvalidTree(f"{type(node).__name__} has no SQL")
+
+    def _recursive(self, node: Recursion | RecursiveRef) -> Block:
+        if self._dialect != "postgres_own":
+            raise UnsupportedQuery(
+                "a recursive query has no single statement", detail=f"recursion {node.name} is iterated"
+            )
+        if isinstance(node, Recursion):
+            return self._recursion(node)
+        loop = self._loops[node.name]
+        values: dict[str, Expr] = {name: col(column) for name, column in zip(node.names, loop.columns, strict=True)}
+        return Block(_word(node.name), from_(loop.name), values)
+
+    def _recursion(self, node: Recursion) -> Block:
+        loop = _Loop(self._fresh(_word(node.name), numbered=True), node.names)
+        base, step = (
+            _Lowering(
+                part,
+                self._name_of,
+                self._dialect,
+                alone=self._alone,
+                loops=loops,
+                taken=frozenset(self._taken),
+            ).statement()
+            for part, loops in ((node.base, self._loops), (node.step, {**self._loops, node.name: loop}))
+        )
+        query = exp.Union(this=exp.Subquery(this=base), expression=exp.Subquery(this=step), distinct=node.distinct)
+        columns = [exp.to_identifier(name, quoted=True) for name in node.names]
+        alias = exp.TableAlias(this=exp.to_identifier(loop.name, quoted=True), columns=columns)
+        self._ctes.append(exp.CTE(this=query, alias=alias))
+        self._is_recursive = True
+        return Block(loop.name, from_(loop.name), passed(node.names))
 
     def _leaf(self, node: Scan | Step) -> Block:
         relation = self._name_of(node)

@@ -1,0 +1,1 @@
+"""Replicas: tables of attached PostgreSQL databases in the lake. Attached, loaded, kept by ingest, let go."""

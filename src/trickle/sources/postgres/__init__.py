@@ -1,0 +1,1 @@
+"""Capture of changes in a PostgreSQL database: triggers, WAL, polling. Knows psycopg and Arrow, not Spark."""
