@@ -66,6 +66,32 @@ def test_a_value_that_depends_on_the_day(events: Trickle, clock: FakeClock) -> N
     check(events)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(*) AS n, current_date() AS day FROM e",
+        "SELECT v % 2 AS odd, count(*) AS n, current_date() AS day FROM e GROUP BY v % 2",
+        "SELECT id, datediff(current_date(), at) AS age FROM e ORDER BY id LIMIT 2",
+        "SELECT DISTINCT v % 2 AS odd, current_date() AS day FROM e",
+    ],
+)
+def test_a_value_that_depends_on_the_day_above_groups_and_first_rows(
+    events: Trickle, clock: FakeClock, query: str
+) -> None:
+    """Also of those that no change has touched."""
+    events.create_stream_table("daily", query, refresh_mode="DIFFERENTIAL")
+    for change in (
+        "",
+        "INSERT INTO e VALUES (5, TIMESTAMP'2026-01-02 00:00:00Z', 5)",
+        "DELETE FROM e WHERE id = 1",
+        "",
+    ):
+        clock.advance(timedelta(days=1))
+        events.sql(change)
+        assert events.refresh_stream_table("daily").action == "DIFFERENTIAL"
+        check(events)
+
+
 def test_chance_is_refused(events: Trickle) -> None:
     with pytest.raises(UnsupportedQuery, match="chance"):
         events.create_stream_table("dice", "SELECT id, rand() AS r FROM e", refresh_mode="DIFFERENTIAL")

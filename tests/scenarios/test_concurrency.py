@@ -13,10 +13,12 @@ from deltalake import write_deltalake
 import trickle
 from tests.scenarios.story import ask, changed, contents, folder, refreshed, state
 from tests.scheduler.conftest import at_step
+from trickle.algebra.names import TableName
 from trickle.api import Trickle
 from trickle.apply.steps import Step
 from trickle.engine import Engine
 from trickle.errors import ConcurrentModification
+from trickle.refresh.execute import refresh
 from trickle.testing import check
 
 
@@ -100,6 +102,22 @@ def test_a_refresh_beside_one_that_is_at_work_is_told_so_and_leaves_no_trace(t: 
     assert len(t.refresh_history("s")) == before + 1
     check(t)
     assert contents(t, "s") == [(1,), (2,)]
+
+
+def test_members_of_a_unit_are_told_of_the_one_that_is_at_work(t: Trickle) -> None:
+    """The error is about the one that is being refreshed, not about the one that waits for it."""
+    t.sql("CREATE TABLE a (x INT); CREATE STREAM TABLE one AS SELECT x FROM a")
+    t.sql("CREATE STREAM TABLE two AS SELECT x FROM a")
+    t.sql("INSERT INTO a VALUES (1)")
+    rows = {name: len(t.refresh_history(name)) for name in ("one", "two")}
+    second: list[BaseException | None] = []
+    names = [TableName.of(["one"]), TableName.of(["two"])]
+    with at_step(Step.STARTED, lambda: second.extend(together(lambda: refresh(t.warehouse, names)))):
+        refreshed(t, "two")
+    assert [type(error) for error in second] == [ConcurrentModification]
+    assert "another refresh of two is at work" in str(second[0])
+    assert len(t.refresh_history("one")) == rows["one"]
+    assert len(t.refresh_history("two")) == rows["two"] + 1
 
 
 def test_a_writer_and_a_refresher_at_the_same_time(t: Trickle) -> None:

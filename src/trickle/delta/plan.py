@@ -6,7 +6,7 @@ lets everything that depends on it be left out before Spark sees it (``optimize/
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from trickle.operators import Face, Operator, Scan, Step
@@ -15,7 +15,7 @@ OWN = "__trickle_own"
 """The table that a plan keeps, as a table that the plan reads."""
 
 CHANGED = "changed"
-"""The step with the change of what a stored table is computed from. Without rows in it, the table does not change."""
+"""The step with the change of what a stored table is computed from."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,11 @@ class Plan:
     steps: tuple[PlanStep, ...]
     result: Operator
     located: bool = False
+
+
+def stands_still(empty: Collection[str]) -> bool:
+    """Whether a stored table does not change, as these steps of its plan have no rows."""
+    return CHANGED in empty
 
 
 def own(fields: Sequence[tuple[str, str]], *, located: bool = True) -> Scan:

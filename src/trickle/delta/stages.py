@@ -151,7 +151,10 @@ class _Cutter:
 
     def _keeping(self, tree: Operator, *, cut: bool) -> Keeping:
         below = self._cut if cut else _as_is
-        top, outputs = (tree.input, tree.outputs) if isinstance(tree, Project) else (tree, Output.keep(tree.columns))
+        top, outputs = tree, Output.keep(tree.columns)
+        # What the clock says in a column changes for rows whose group did not: those are looked at from above.
+        if isinstance(tree, Project) and NOW not in tree.used:
+            top, outputs = tree.input, tree.outputs
         if isinstance(top, Aggregate):
             types = tuple(self._types_of(top))
             return Groups(replace(top, input=below(top.input)), outputs, types)

@@ -87,6 +87,10 @@ def block(gate: str, reason: str, **details: Any) -> Verdict:
     return Verdict(gate, Decision.BLOCK, reason, details)
 
 
+UNIT = "unit"
+"""The gate of a member that waits for another one of its unit."""
+
+
 def held_together(verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """The verdicts of the members of one unit, by their names: when one is held back, the others wait for it.
 
@@ -97,7 +101,7 @@ def held_together(verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
     if held is None:
         return dict(verdicts)
     name, why = held
-    waits = skip("unit", f"{name} of its unit is held back by its {why.gate}: {why.reason}", member=name)
+    waits = skip(UNIT, f"{name} of its unit is held back by its {why.gate}: {why.reason}", member=name)
     return {m: v if not v.proceeds else together(v.gate, [*v.children, waits]) for m, v in verdicts.items()}
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
 from trickle.delta.optimize.prune import is_nothing, prune
-from trickle.delta.plan import CHANGED, OWN, Plan
+from trickle.delta.plan import OWN, Plan, stands_still
 from trickle.delta.stages import Stage
 from trickle.lake.assign import conform
 from trickle.lake.merge import merge_rows
@@ -70,12 +70,12 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
     for step in plan.steps:
         tree, found = faces.without_nulls(prune(step.tree, (), empty))
         held = None if is_nothing(tree) else faces.hold_step(tree, Known(step.tree).then(empty, found))
-        if held is None or not held.rows:
-            if step.name == CHANGED:
-                return None
-            empty.append(step.name)
-        else:
+        if held is not None and held.rows:
             faces.steps[step.name] = held
+            continue
+        empty.append(step.name)
+        if stands_still(empty):
+            return None
     result, found = faces.without_nulls(prune(plan.result, (), empty))
     if is_nothing(result):
         return None

@@ -15,7 +15,7 @@ from trickle.apply.unit import MemberResult, UnitMember, after_success, commit_u
 from trickle.catalog import alerts, fuses, history, intents, relations, streams
 from trickle.catalog.records import Action, FuseReset, Initiator, Outcome, Severity, StreamTable
 from trickle.errors import CatalogUnreachable, Gated, HistoryLost, SchemaDrift, TrickleError
-from trickle.gates.verdict import Verdict, together
+from trickle.gates.verdict import UNIT, Verdict, together
 from trickle.history.failures import RolledBack, close_abandoned, owner, record_failure, under_way
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.stage import discard_stages
@@ -160,7 +160,8 @@ def _held_back(run: _Run, members: list[Member], verdicts: list[Verdict]) -> lis
     """Tell who asked; the scheduler asks again at the next tick."""
     held = [(member, verdict) for member, verdict in zip(members, verdicts, strict=True) if not verdict.proceeds]
     if run.tick is None:
-        raise refused(*held[0]) if run.is_statement else gated(*held[0])
+        cause = next((one for one in held if one[1].decisive.gate != UNIT), held[0])
+        raise refused(*cause) if run.is_statement else gated(*cause)
     now = run.warehouse.clock.now()
     return [
         RefreshResult(

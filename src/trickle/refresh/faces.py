@@ -74,6 +74,7 @@ class Faces:
 
     def __post_init__(self) -> None:
         self.views = Views(self.engine)
+        self._cached.callback(self.views.close)
 
     def run(self, tree: Operator) -> DataFrame:
         """A tree as a DataFrame. Recursions in it are computed at once."""
@@ -130,10 +131,10 @@ class Faces:
         load = self._load(tree)
         # What only picks from rows at hand takes no task at all.
         alone = load in ("alone", "light") and not all(map(_is_at_hand, walk(tree)))
-        views = self._views(leaves, alone)
+        views = self._shown(leaves, alone)
         return self.engine.sql(_texts.text(tree, _leaf_key, views, known=known, alone=alone)), load
 
-    def _views(self, leaves: Mapping[str, Sequence[Scan | Step]], alone: bool) -> dict[str, View]:
+    def _shown(self, leaves: Mapping[str, Sequence[Scan | Step]], alone: bool) -> dict[str, View]:
         """Where Spark finds leaves, with the columns that are wanted of them; ``alone`` for one task."""
         keys: dict[str, Hashable] = {}
         at_hand: dict[Hashable, Rows] = {}
@@ -143,15 +144,14 @@ class Faces:
             # A name may come to stand for something else, and an identity too once what had it is gone: it is kept.
             self._sources[id(source)] = source
             keys[name] = key = (name, tuple(columns), alone, id(source))
-            if self.views.find(key) is None:
+            if key not in self.views:
                 rows = self._rows(first, columns)
                 if rows is None:
                     self.views.show(key, self._frame(first, columns), alone=alone)
                 else:
                     at_hand[key] = rows
         self.views.show_rows(at_hand, alone=alone)
-        found = {name: self.views.find(key) for name, key in keys.items()}
-        return {name: view for name, view in found.items() if view is not None}
+        return {name: self.views[key] for name, key in keys.items()}
 
     def _source(self, leaf: Scan | Step) -> Held | Snapshot:
         """What a leaf stands for now."""
@@ -221,7 +221,6 @@ class Faces:
 
     def close(self) -> None:
         """Let go of what Spark keeps."""
-        self.views.close()
         self._cached.close()
 
     def _rows(self, leaf: Scan | Step, columns: Sequence[str]) -> Rows | None:

@@ -164,11 +164,13 @@ class Gatekeeper:
 
         Not who asked and found another at work: the refresh that is at work has its own row.
         """
+        if self.is_manual and any(map(_is_locked, verdicts)):
+            return
         now = self.warehouse.clock.now()
         with self.warehouse.catalog.write() as tx:
             for member, verdict in zip(members, verdicts, strict=True):
                 latest = history.recent(tx, member.stream.relation.id, limit=1)
-                if (latest and is_same_skip(latest[0], verdict)) or (self.is_manual and _is_locked(verdict)):
+                if latest and is_same_skip(latest[0], verdict):
                     continue
                 history.record(
                     tx,

@@ -87,7 +87,8 @@ class Narrowing:
         if self._is_worth_holding(giver, taker, ends):
             giver = self._held(giver)
         # A table is looked up by one column: the first that reaches it.
-        for mine, theirs, null_safe in sorted(ends, key=lambda end: self._expected(giver, taker, end)):
+        tightest = sorted(ends, key=lambda end: self._expected(giver, taker, end)) if len(ends) > 1 else ends
+        for mine, theirs, null_safe in tightest:
             taker = self._narrowed(giver, mine, taker, theirs, null_safe)
         return giver, taker
 
@@ -98,13 +99,12 @@ class Narrowing:
         if keys is None:
             return math.inf
         found: list[float] = []
-        count = float(pc.count_distinct(keys).as_py())
 
         def note(scan: Scan, column: str) -> Operator:
             snapshot = self.snapshot_of(scan)
             key = pick(snapshot.schema, [column])[0]
-            bounds = span(snapshot.files, key) if is_ranged(key.dataType) else None
-            share = 1.0 if bounds is None else count / (1.0 + distance(*bounds))
+            bounds = span(snapshot.files, key) if is_ranged(key.dataType) and _same(keys.type, key) else None
+            share = 1.0 if bounds is None else pc.count_distinct(keys).as_py() / (1.0 + distance(*bounds))
             found.append(_rows(snapshot) * min(1.0, share))
             return scan
 

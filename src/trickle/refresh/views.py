@@ -7,19 +7,19 @@ with an array for each leaf, which the text of the plan takes apart again.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.types import ArrayType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, NullType, StructField, StructType
 
 from trickle.engine import Engine
 from trickle.engine.arrow import for_spark
 
-MOST_CELLS = 500_000
-"""Values of a leaf up to which it travels with others: to Spark it is one value then, and in memory at once."""
+MOST_BYTES = 16 << 20
+"""Bytes of all leaves that travel together: to Spark they are one row."""
 
 Rows = tuple[pa.Table, StructType]
 """Rows at hand, and the types that they have for Spark."""
@@ -41,8 +41,11 @@ class Views:
     _open: ExitStack = field(default_factory=ExitStack)
     _known: dict[Hashable, View] = field(default_factory=dict)
 
-    def find(self, key: Hashable) -> View | None:
-        return self._known.get(key)
+    def __contains__(self, key: Hashable) -> bool:
+        return key in self._known
+
+    def __getitem__(self, key: Hashable) -> View:
+        return self._known[key]
 
     def show(self, key: Hashable, frame: DataFrame, *, alone: bool) -> View:
         """Make a view of a frame; ``alone`` for a single task."""
@@ -52,7 +55,7 @@ class Views:
 
     def show_rows(self, found: Mapping[Hashable, Rows], *, alone: bool) -> None:
         """Make views of rows at hand: for a single task one view of all that are few."""
-        few = [key for key, rows in found.items() if alone and are_few(rows)]
+        few = list(_fitting(found)) if alone else []
         if len(few) > 1:
             name = self._open.enter_context(self.engine.temp_view(self._together([found[key] for key in few])))
             self._known.update({key: View(name, _column(place)) for place, key in enumerate(few)})
@@ -71,9 +74,28 @@ class Views:
         self._open.close()
 
 
-def are_few(rows: Rows) -> bool:
-    """Whether rows may travel with others."""
-    return bool(rows[0].num_rows * rows[0].num_columns <= MOST_CELLS)
+def _fitting(found: Mapping[Hashable, Rows]) -> Iterator[Hashable]:
+    """Those that travel together, the smallest first, up to the bound."""
+    room = MOST_BYTES
+    for key, (table, schema) in sorted(found.items(), key=lambda one: one[1][0].nbytes):
+        room -= table.nbytes
+        if room < 0:
+            return
+        # Arrow does not cast arrays of structs with a column that has no type.
+        if not _has_void(schema):
+            yield key
+
+
+def _has_void(kind: DataType) -> bool:
+    match kind:
+        case StructType():
+            return any(_has_void(field.dataType) for field in kind.fields)
+        case ArrayType():
+            return _has_void(kind.elementType)
+        case MapType():
+            return _has_void(kind.keyType) or _has_void(kind.valueType)
+        case _:
+            return isinstance(kind, NullType)
 
 
 def _column(place: int) -> str:

@@ -28,7 +28,7 @@ from trickle.delta.optimize import optimized
 from trickle.delta.optimize.nulls import Removal
 from trickle.delta.optimize.prune import is_nothing, prune, prune_plan
 from trickle.delta.parts import summed_argument
-from trickle.delta.plan import CHANGED, OWN, Plan
+from trickle.delta.plan import OWN, Plan, stands_still
 from trickle.delta.stages import Rows, Stage, split
 from trickle.errors import NegativeMultiplicity
 from trickle.operators import Aggregate, Face, Operator, Output, Project, Recursion, Scan, Step, walk
@@ -221,12 +221,12 @@ class Keeping:
         for step in plan.steps:
             tree = self._without_nulls(prune(step.tree, (), empty))
             held = None if is_nothing(tree) else self._run(tree)
-            if held is None or not held.num_rows:
-                if step.name == CHANGED:
-                    return _nothing_changed(kept)
-                empty.append(step.name)
-            else:
+            if held is not None and held.num_rows:
                 self._bench.put(_step(step.name), _step_rows(held))
+                continue
+            empty.append(step.name)
+            if stands_still(empty):
+                return _nothing_changed(kept)
         result = self._without_nulls(prune(plan.result, (), empty))
         if is_nothing(result):
             return _nothing_changed(kept)

@@ -22,7 +22,6 @@ from trickle.delta.optimize.prune import nothing, prune
 from trickle.delta.reach import conjuncts
 from trickle.operators import (
     Aggregate,
-    Expr,
     Filter,
     Join,
     JoinKind,
@@ -33,7 +32,7 @@ from trickle.operators import (
     TopK,
     UnionAll,
     Window,
-    column_names,
+    walk,
 )
 
 HasNoNull = Callable[[Scan | Step, str], bool]
@@ -50,6 +49,8 @@ class Removal:
 
     def tree(self, tree: Operator) -> Operator:
         """The tree without these parts; itself when there are none."""
+        if not any(map(_questions, walk(tree))):
+            return tree
         less = self._less(tree)[0]
         return tree if less is tree else prune(less)
 
@@ -64,9 +65,9 @@ class Removal:
         match node:
             case Scan() | Step():
                 return node, frozenset(given for own, given in node.fields if self.has_no_null(node, own))
-            case Filter() if self._asks_in_vain(node.condition, full[0]):
+            case Filter() if self._asks_in_vain(node, full[0]):
                 return nothing(node), frozenset(node.columns)
-            case Join() if self._asks_in_vain(node.condition, full[0] | full[1]):
+            case Join() if self._asks_in_vain(node, full[0] | full[1]):
                 return replace(node, right=nothing(node.right)), full[0]
             case Join(kind=JoinKind.INNER):
                 return node, full[0] | full[1]
@@ -84,11 +85,21 @@ class Removal:
             case _:
                 return node, frozenset()
 
-    def _asks_in_vain(self, condition: Expr | None, full: frozenset[str]) -> bool:
+    def _asks_in_vain(self, node: Operator, full: frozenset[str]) -> bool:
         """Whether a condition is true of no row, because a column that it wants to be NULL never is."""
-        for part in () if condition is None else conjuncts(condition):
-            if isinstance(part, exp.Is) and isinstance(part.this, exp.Column) and isinstance(part.expression, exp.Null):
-                self.answers.append(column_names(part.this) <= full)
-                if self.answers[-1]:
-                    return True
+        for column in _questions(node):
+            self.answers.append(column in full)
+            if self.answers[-1]:
+                return True
         return False
+
+
+def _questions(node: Operator) -> list[str]:
+    """The columns that a condition wants to be NULL."""
+    if not isinstance(node, Filter | Join) or node.condition is None:
+        return []
+    return [
+        part.this.name
+        for part in conjuncts(node.condition)
+        if isinstance(part, exp.Is) and isinstance(part.this, exp.Column) and isinstance(part.expression, exp.Null)
+    ]

@@ -19,7 +19,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from trickle.delta.plan import CHANGED, Plan, PlanStep
+from trickle.delta.plan import Plan, PlanStep, stands_still
 from trickle.operators import (
     Aggregate,
     Face,
@@ -70,7 +70,7 @@ def prune_plan(plan: Plan, unchanged: Collection[str]) -> Plan:
             empty.append(step.name)
         else:
             steps.append(replace(step, tree=tree))
-    if CHANGED in empty:
+    if stands_still(empty):
         return replace(plan, steps=(), result=nothing(plan.result))
     return replace(plan, steps=tuple(steps), result=prune(plan.result, unchanged, empty))
 
