@@ -9,7 +9,9 @@ from tests.postgres import Postgres
 from tests.replicas.test_ingest import Session, lake, source
 from trickle.api import Trickle
 from trickle.catalog import databases
-from trickle.errors import InvalidOption, TrickleError
+from trickle.errors import ConcurrentModification, InvalidOption, TrickleError
+from trickle.replicas import attach
+from trickle.sources.postgres import buffers
 from trickle.sources.postgres.buffers import TriggerCapture
 
 
@@ -63,3 +65,31 @@ def test_what_cannot_be_disarmed_stays_known(
     assert {row.status for row in t.list_sources()} == {"LOADING"}
     t.detach("shop")
     assert shop.execute("SELECT count(*) FROM pg_trigger WHERE NOT tgisinternal").fetchone() == (0,)
+
+
+def test_a_table_that_is_in_use_is_asked_for_again(
+    t: Trickle, shop: Session, dsn: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Writers are never held up for long, and have their turn between two attempts."""
+    monkeypatch.setattr(buffers, "LOCK_TIMEOUT_MS", 50)
+    pauses: list[float] = []
+    with psycopg.connect(dsn) as writer:
+        writer.execute("INSERT INTO orders VALUES (900, 'late', 1, 1)")
+
+        def pause(seconds: float) -> None:
+            pauses.append(seconds)
+            if len(pauses) == 2:
+                writer.commit()
+
+        monkeypatch.setattr(attach, "sleep", pause)
+        t.attach_postgres("shop", dsn, cdc_mode="trigger")
+        assert len(pauses) == 2
+        assert lake(t, "shop.orders") == source(shop, "orders")
+        t.detach("shop")
+        pauses.clear()
+        writer.execute("INSERT INTO orders VALUES (901, 'later', 1, 1)")
+        pauses.extend([0.0] * 2)
+        with pytest.raises(ConcurrentModification):
+            t.attach_postgres("shop", dsn, cdc_mode="trigger")
+        assert len(pauses) == 2 + attach.ATTEMPTS - 1
+    assert t.list_sources() == []

@@ -18,7 +18,7 @@ class OverOne(Operator):
 
     def with_inputs(self, inputs: Sequence[Operator]) -> Operator:
         (only,) = inputs
-        return replace(self, input=only)  # type: ignore[call-arg]
+        return replace(self, input=only)  # type: ignore[call-arg]  # every subclass has this field
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@ import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from time import sleep
+
+from psycopg import errors
 
 from trickle.algebra.names import TableName
 from trickle.apply.unit import recover
@@ -25,9 +28,13 @@ from trickle.replicas.loading import Progress, Source, lake_key, lake_schema, lo
 from trickle.replicas.locks import one_at_a_time
 from trickle.replicas.polling import check_interval
 from trickle.replicas.switching import Switch, choose, disarm_all, tidy
+from trickle.sources.postgres.capture import Capture
 from trickle.tables.ddl import refuse_removal, remove, taken
 from trickle.warehouse import Warehouse
 
+ATTEMPTS = 6
+PAUSE = 0.5
+"""Seconds between two attempts to get the lock of a table."""
 IDENTITY = "identity"
 """The option that says which database it is."""
 
@@ -79,7 +86,7 @@ def attach_postgres(
                     made.append(_enter(warehouse, database, table, schema))  # noqa: PERF401 - also when one fails
                 capture = capture_of(database, connection, settings)
                 for source in made:
-                    capture.arm(source.table)
+                    _arm(capture, source.table)
                 load(warehouse, database, made, capture, progress=progress)
             except BaseException:
                 with suppress(Exception):
@@ -91,6 +98,23 @@ def attach_postgres(
     with warehouse.catalog.read() as tx:
         attached = {source.replica.relation.id for source in made}
         return [one for one in databases.replicas(tx, database.id) if one.relation.id in attached]
+
+
+def _arm(capture: Capture, table: SourceTable) -> None:
+    """Arm a table that others write to.
+
+    Its lock is waited for only a short while, as whoever comes later waits too. Between two attempts they have their
+    turn.
+    """
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            capture.arm(table)
+        except (ConcurrentModification, errors.LockNotAvailable, errors.DeadlockDetected):
+            if not left:
+                raise
+            sleep(PAUSE)
+        else:
+            break
 
 
 def detach(
