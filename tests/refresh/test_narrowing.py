@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from typing import Any
 
 import pytest
 
 from tests.scenarios.big import read_all_as_big
 from trickle import Trickle
 from trickle.delta.reach import given_by, narrowed
+from trickle.lake.lookup import Lookups
 from trickle.operators import Face, Filter, Join, JoinKind, Operator, Project, Scan, Step, col, equal, walk
 from trickle.operators.expressions import Output
 from trickle.refresh import narrowing
@@ -145,3 +147,22 @@ def test_days_that_python_does_not_have_hide_no_others(t: Trickle) -> None:
     t.sql("INSERT INTO a VALUES (7, date_add(DATE '9999-12-31', 2)), (8, DATE '2024-05-05')")
     assert t.refresh_stream_table("s").action == "DIFFERENTIAL"
     assert sorted((row.a, row.b) for row in t.table("s").collect()) == [(7, 2), (8, 9)]
+
+
+def test_a_table_is_looked_up_by_the_key_that_leaves_least(t: Trickle, monkeypatch: pytest.MonkeyPatch) -> None:
+    t.sql("CREATE TABLE offers (kind INT, part INT, price INT); CREATE TABLE wanted (kind INT, part INT)")
+    t.sql("INSERT INTO offers SELECT id % 4, id, id FROM range(1000)")
+    query = "SELECT price FROM wanted w JOIN offers o ON w.kind = o.kind AND w.part = o.part"
+    t.create_stream_table("prices", query, refresh_mode="DIFFERENTIAL")
+    keys: list[str] = []
+    find = Lookups.find
+
+    def noted(self: Lookups, *given: Any, **options: Any) -> Any:
+        keys.append(given[3].name)
+        return find(self, *given, **options)
+
+    monkeypatch.setattr(Lookups, "find", noted)
+    t.sql("INSERT INTO wanted SELECT id % 4, id FROM range(50)")
+    t.refresh_stream_table("prices")
+    check(t)
+    assert keys == ["part"]

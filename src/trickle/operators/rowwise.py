@@ -9,7 +9,10 @@ from trickle.operators.expressions import Expr, Output
 from trickle.operators.node import InvalidTree, Operator, check_distinct
 
 
+@dataclass(frozen=True)
 class OverOne(Operator):
+    """An operator over one relation."""
+
     input: Operator
 
     @property
@@ -18,7 +21,7 @@ class OverOne(Operator):
 
     def with_inputs(self, inputs: Sequence[Operator]) -> Operator:
         (only,) = inputs
-        return replace(self, input=only)  # type: ignore[call-arg]  # every subclass has this field
+        return replace(self, input=only)
 
 
 @dataclass(frozen=True)

@@ -47,11 +47,10 @@ class Views:
     def __getitem__(self, key: Hashable) -> View:
         return self._known[key]
 
-    def show(self, key: Hashable, frame: DataFrame, *, alone: bool) -> View:
+    def show(self, key: Hashable, frame: DataFrame, *, alone: bool) -> None:
         """Make a view of a frame; ``alone`` for a single task."""
         name = self._open.enter_context(self.engine.temp_view(frame.coalesce(1) if alone else frame))
         self._known[key] = View(name)
-        return self._known[key]
 
     def show_rows(self, found: Mapping[Hashable, Rows], *, alone: bool) -> None:
         """Make views of rows at hand: for a single task one view of all that are few."""

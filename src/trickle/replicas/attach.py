@@ -82,8 +82,8 @@ def attach_postgres(
                 switch = Switch(warehouse, database, connection, settings)
                 # Of an address that is another one now nothing is kept before it has proved itself.
                 database = replace(choose(replace(switch, database=tidy(switch)), found), dsn=dsn)
-                for table in found:
-                    made.append(_enter(warehouse, database, table, schema))  # noqa: PERF401 - also when one fails
+                # One by one: of those before one that fails, all is taken back.
+                made.extend(_enter(warehouse, database, table, schema) for table in found)
                 capture = capture_of(database, connection, settings)
                 for source in made:
                     _arm(capture, source.table)

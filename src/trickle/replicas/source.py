@@ -125,7 +125,7 @@ class PostgresSource(DataSource):
     def name(cls) -> str:
         return FORMAT
 
-    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - the schema is the caller's own
+    def reader(self, schema: StructType) -> DataSourceReader:  # noqa: ARG002 - Spark calls it so; the schema is ours
         return _Reader(self.options[OPTION])
 
 
