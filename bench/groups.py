@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from pyspark.sql import functions as F
 
-from bench.beside import AUTO, DIFFERENTIAL, MODES, Beside, Refreshed, refreshed, rotated
+from bench.beside import AUTO, DIFFERENTIAL, MODES, Beside, Refreshed, in_turn, refreshed
 from bench.data import SUMMARY, Changing, fill
 from bench.figures import Claim, Line, Note, timed
 from bench.sizes import Sizes
@@ -37,7 +37,7 @@ def run(t: Trickle, sizes: Sizes) -> Iterator[Line | Beside | Claim | Note]:
     for number in range(1 - sizes.warm, sizes.repeat + 1):
         ids = changing.apply(t, sizes.changed_rows)
         touched = _touched(t, _name(DIFFERENTIAL), {i % sizes.big_groups for i in ids})
-        for mode in rotated(number):
+        for mode in in_turn(number):
             run_ = refreshed(t, _name(mode))
             if number > 0:
                 runs[mode].append(run_)

@@ -6,15 +6,15 @@ most 3). Partsupp changes by the same share, in the same refresh; with ``--dimen
 customer, part and supplier each, for which the big tables have to be searched by other keys. Files and rows read are
 what Spark tells about its scans, and what the driver looked through; files rewritten are those that the refresh took
 out of the table and out of its inner tables. Before each size of change, all modes refresh a change set of that size
-that is not counted, as plans are compiled then; which mode comes first alternates from query to query. Figures of
-several modes stand in the order FULL / DIFFERENTIAL / AUTO.
+that is not counted, as plans are compiled then; the order of the modes changes from query to query. Figures of several
+modes stand in the order FULL / DIFFERENTIAL / AUTO.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bench.beside import AUTO, DIFFERENTIAL, FULL, MODES, Beside, Refreshed, failure, refreshed, rotated
+from bench.beside import AUTO, DIFFERENTIAL, FULL, MODES, Beside, Refreshed, failure, in_turn, refreshed
 from bench.figures import Claim, Line, Note, geometric_mean, timed
 from bench.show import milliseconds
 from bench.sizes import Sizes
@@ -101,7 +101,7 @@ def _measure(
         took, _ = timed(apply, t, data, change, dimensions=sizes.dimensions)
         yield Note(f"{_percent(share)}: {change.orders:,} orders and their lines changed, in {milliseconds(took)}")
         for turn, query in enumerate(queries, start=round_):
-            for mode in rotated(turn):
+            for mode in in_turn(turn):
                 runs[query][mode].append(_one(t, query, mode, broken))
             yield Note(_said(query, runs[query]))
     also = ", and some dimensions" if sizes.dimensions else ""

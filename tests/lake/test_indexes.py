@@ -45,7 +45,7 @@ def looked_up(table: Snapshot, indexes: Indexes | None, *, nulls: bool = True) -
     wanted = Wanted.of(KEYS, key, nulls=nulls)
     assert wanted is not None
     lookups = Lookups(indexes)
-    found = lookups.find(table.location, table.files, table.schema, key, wanted, located=True)
+    found = lookups.find(table, table.schema, key, wanted, located=True)
     assert found is not None
     return lookups, sorted(map(str, found[0].to_pylist()))
 
@@ -79,7 +79,7 @@ def test_one_refresh_looks_often_without_making_an_index(table: Snapshot, indexe
     for keys in (KEYS, pa.chunked_array([[5]], pa.int64()), pa.chunked_array([[6]], pa.int64())):
         wanted = Wanted.of(keys, key, nulls=False)
         assert wanted is not None
-        lookups.find(table.location, table.files, table.schema, key, wanted)
+        lookups.find(table, table.schema, key, wanted)
     assert lookups.rows_indexed == 0
 
 

@@ -47,7 +47,7 @@ def found(table: Snapshot, column: str, keys: pa.ChunkedArray, *, nulls: bool, l
     key = pick(table.schema, [column])[0]
     wanted = Wanted.of(keys, key, nulls=nulls)
     assert wanted is not None
-    rows = Lookups().find(table.location, table.files, table.schema, key, wanted, located=located)
+    rows = Lookups().find(table, table.schema, key, wanted, located=located)
     assert rows is not None
     return rows[0]
 
@@ -103,11 +103,11 @@ def test_too_much_is_left_to_spark(table: Snapshot, monkeypatch: pytest.MonkeyPa
     key = pick(table.schema, ["i"])[0]
     wanted = Wanted.of(KEYS["i"], key, nulls=False)
     assert wanted is not None
-    assert Lookups().find(table.location, table.files, table.schema, key, wanted) is not None
+    assert Lookups().find(table, table.schema, key, wanted) is not None
     for bound, least in (("MOST_FOUND", 1), ("MOST_BYTES", 1), ("MOST_READ", len(ROWS) - 1)):
         with monkeypatch.context() as patch:
             patch.setattr(lookup, bound, least)
-            assert Lookups().find(table.location, table.files, table.schema, key, wanted) is None
+            assert Lookups().find(table, table.schema, key, wanted) is None
 
 
 def test_a_file_is_looked_through_once_for_the_same_keys(table: Snapshot) -> None:
@@ -116,11 +116,11 @@ def test_a_file_is_looked_through_once_for_the_same_keys(table: Snapshot) -> Non
     for keys in (KEYS["l"], pa.chunked_array([[10, 20]], pa.int64())):
         wanted = Wanted.of(keys, key, nulls=False)
         assert wanted is not None
-        lookups.find(table.location, table.files, table.schema, key, wanted)
+        lookups.find(table, table.schema, key, wanted)
     assert (lookups.files, lookups.rows) == (len(table.files), len(ROWS))
     other = Wanted.of(pa.chunked_array([[10]], pa.int64()), key, nulls=False)
     assert other is not None
-    lookups.find(table.location, table.files, table.schema, key, other)
+    lookups.find(table, table.schema, key, other)
     assert lookups.files == 2 * len(table.files)
 
 

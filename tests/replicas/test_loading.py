@@ -102,7 +102,7 @@ def test_spark_tasks_read_inside_one_snapshot(t: Trickle, shop: Session, dsn: st
     )
     expected = shop.execute(
         "SELECT count(*), sum(n), max(extract(epoch FROM at))::bigint, sum(cardinality(tags)),"
-        ' upper(encode(max(raw), \'hex\')), max(tags[1] COLLATE "C"), max(j::text COLLATE "C") FROM kinds'
+        ' upper(max(encode(raw, \'hex\'))), max(tags[1] COLLATE "C"), max(j::text COLLATE "C") FROM kinds'
     ).fetchone()
     assert tuple(found.collect()[0]) == expected
     shop.execute("UPDATE kinds SET tags = '{}', n = -n WHERE id <= 3; DELETE FROM kinds WHERE id = 4")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from trickle.engine import tuning
-from trickle.lake import few, indexes, lookup, merge, rewrite
+from trickle.lake import bases, few, indexes, lookup, merge, rewrite
 from trickle.refresh import faces, narrowing
 
 
@@ -29,6 +29,9 @@ def read_all_as_big(patch: pytest.MonkeyPatch) -> None:
 
 
 def index_all(patch: pytest.MonkeyPatch) -> None:
-    """Every file is searched by an index from the first time on."""
+    """Every file is searched by an index from the first time on, and that of the version that was looked up first."""
+    patch.setattr(bases, "LEAST_ROWS", 0)
+    patch.setattr(bases, "LOOKS", 1)
+    patch.setattr(bases, "MOST_SHARE", 2.0)
     patch.setattr(indexes, "LEAST_ROWS", 0)
     patch.setattr(indexes.Indexes, "expect", lambda *_: True)

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any, cast
 
 from pyspark import SparkContext, StatusTracker
 
@@ -27,6 +27,11 @@ class JobCount:
 
     group: str
     _tracker: StatusTracker | None = None
+    _total: Callable[[], int] | None = None
+    """How many jobs the session has started so far, whoever did."""
+    _begin: int = 0
+    _most: int | None = None
+    """How many jobs anybody started during the block."""
     _inner: list[JobCount] = field(default_factory=list)
     _known: bool = True
     _jobs: int | None = None
@@ -37,16 +42,17 @@ class JobCount:
         if not self._known:
             return None
         if self._jobs is None:
-            own = _settled(self._tracker, self.group) if self._tracker else 0
-            self._jobs = own + sum(inner.jobs or 0 for inner in self._inner)
+            inside = sum(inner.jobs or 0 for inner in self._inner)
+            most = None if self._most is None else self._most - inside
+            self._jobs = inside + (_settled(self._tracker, self.group, most) if self._tracker else 0)
         return self._jobs
 
 
-def _settled(tracker: StatusTracker, group: str) -> int:
-    """The jobs of a group once the tracker, which lags behind by some events, tells the same twice."""
+def _settled(tracker: StatusTracker, group: str, most: int | None) -> int:
+    """The jobs of a group once the tracker, which lags behind by some events, has them all or tells the same twice."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     jobs = tracker.getJobIdsForGroup(group)
-    while time.monotonic() < deadline:
+    while len(jobs) != most and time.monotonic() < deadline:
         time.sleep(_QUIET_SECONDS)
         before, jobs = jobs, tracker.getJobIdsForGroup(group)
         if set(before) == set(jobs) and not any(_running(tracker, job) for job in jobs):
@@ -66,6 +72,7 @@ class JobCounter:
         self._context = context
         self._countable = countable
         self._local = threading.local()
+        self._scheduler: tuple[SparkContext, Any] | None = None
 
     @contextmanager
     def count(self) -> Iterator[JobCount]:
@@ -81,6 +88,8 @@ class JobCounter:
             yield count
         finally:
             stack.pop()
+            if count._total is not None:
+                count._most = count._total() - count._begin
             if stack:
                 stack[-1]._inner.append(count)
             if count._tracker and (context := self._context()):
@@ -99,7 +108,16 @@ class JobCounter:
         before = context.getLocalProperty(_GROUP)
         _set_group(context, count.group)
         count._tracker = context.statusTracker()
+        count._total = self._counted(context)
+        count._begin = count._total()
         return before
+
+    def _counted(self, context: SparkContext) -> Callable[[], int]:
+        """What tells how many jobs were started; asked for once, as every name on the way is a call into the JVM."""
+        if self._scheduler is None or self._scheduler[0] is not context:
+            self._scheduler = (context, cast(Any, context)._jsc.sc().dagScheduler())
+        scheduler = self._scheduler[1]
+        return lambda: int(scheduler.numTotalJobs())
 
     def _stack(self) -> list[JobCount]:
         if not hasattr(self._local, "stack"):

@@ -17,6 +17,7 @@ from trickle.algebra.names import INTERNAL_PREFIX
 from trickle.engine import shared
 from trickle.engine.arrow import for_spark
 from trickle.engine.failures import spark_errors
+from trickle.engine.handing import Handing
 from trickle.engine.jobs import JobCount, JobCounter
 from trickle.engine.place import Given, Place, place_of
 from trickle.engine.tuning import Load, Tuning
@@ -34,6 +35,7 @@ class Engine:
         self._closed = False
         self._tuning = Tuning()
         self._functions: frozenset[str] | None = None
+        self._handing: Handing | None = None
         self._lock = threading.RLock()
         self._counter = JobCounter(self._context, countable=place.kind == "classic")
         if isinstance(place, Given):
@@ -82,7 +84,14 @@ class Engine:
         with spark_errors():
             if schema is None:
                 return self.spark.createDataFrame(fitting)
-            return self.spark.createDataFrame(fitting, schema)
+            handing = self._handed()
+            return self.spark.createDataFrame(fitting, schema) if handing is None else handing.give(fitting, schema)
+
+    def collect(self, frame: DataFrame) -> pa.Table:
+        """All rows of a DataFrame."""
+        with spark_errors():
+            handing = self._handed()
+            return frame.toArrow() if handing is None else handing.take(frame)
 
     @contextmanager
     def temp_view(self, df: DataFrame) -> Iterator[str]:
@@ -127,6 +136,14 @@ class Engine:
                 self._held = shared.acquire(self._place)
                 self._counter.started()
             return self._held
+
+    def _handed(self) -> Handing | None:
+        """The short way of rows between here and the session, where there is one."""
+        if self.kind != "classic":
+            return None
+        if self._handing is None:
+            self._handing = Handing(self.spark)
+        return self._handing if self._handing.is_open else None
 
     def _context(self) -> SparkContext | None:
         return self._held.session.sparkContext if self._held else None

@@ -82,6 +82,7 @@ class Tuning:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._loads: dict[int, list[Load]] = {}
+        self._set: set[str] = set()
         self._usual: dict[str, str | None] = {}
 
     @contextmanager
@@ -104,13 +105,17 @@ class Tuning:
         current = {loads[-1] for loads in self._loads.values()}
         heaviest: Load = next((load for load in _HEAVIEST_FIRST if load in current), "any")
         wanted = _SETTINGS[heaviest]
-        for name in [name for name in self._usual if name not in wanted]:
-            usual = self._usual.pop(name)
+        for name in self._set - wanted.keys():
+            usual = self._usual[name]
             if usual is None:
                 spark.conf.unset(name)
             else:
                 spark.conf.set(name, usual)
-        for name, value in wanted.items():
+        for name in wanted.keys() - self._set:
             if name not in self._usual:
                 self._usual[name] = spark.conf.get(name, None)
-                spark.conf.set(name, value)
+            spark.conf.set(name, wanted[name])
+        self._set = set(wanted)
+        if not self._loads:
+            # Whoever owns the session may choose other settings before the next load.
+            self._usual.clear()

@@ -63,7 +63,7 @@ class Few:
         if not all(is_simple(field.dataType) for field in schema.fields):
             return None
         with spark_errors(), self.engine.tuned(self.load):
-            rows = frame.limit(MOST_ROWS + 1).toArrow()
+            rows = self.engine.collect(frame.limit(MOST_ROWS + 1))
         plain = StructType([StructField(field.name, field.dataType) for field in schema.fields])
         return for_spark(rows, plain) if rows.num_rows <= MOST_ROWS else None
 
@@ -142,8 +142,8 @@ def rows_at_hand(
     for file in files:
         table = read_few(location, file.path, schema)
         if located:
-            table = table.append_column(FILE, pa.array([file.path] * table.num_rows, pa.string()))
-            table = table.append_column(ROW, pa.array(range(table.num_rows), pa.int64()))
+            table = table.append_column(FILE, pa.repeat(pa.scalar(file.path, pa.string()), table.num_rows))
+            table = table.append_column(ROW, pa.arange(0, table.num_rows))
         parts.append(table)
     plain = StructType([StructField(field.name, field.dataType) for field in schema.fields])
     return pa.concat_tables(parts), with_places(schema) if located else plain

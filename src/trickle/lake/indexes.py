@@ -30,6 +30,7 @@ import pyarrow.compute as pc
 from pyspark.sql.types import DateType, IntegralType, StructField, StructType
 
 from trickle.engine.arrow import for_spark
+from trickle.lake.bases import Bases
 from trickle.lake.datafile import DataFile
 from trickle.lake.few import opened, read_columns
 from trickle.lake.location import Location
@@ -61,14 +62,26 @@ class Place:
     @property
     def name(self) -> str:
         """The folder of the index. The path of a data file is never used again; its size is there for those who do."""
-        parts = (self.location.uri, self.file.path, str(self.file.size), _named(self.key))
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
+        return _hashed(self.location.uri, self.file.path, str(self.file.size), _named(self.key))
 
     @property
     def is_indexable(self) -> bool:
-        """Whether an index would be worth it, and keys have the order that Arrow sorts them in."""
-        ordered = isinstance(self.key.dataType, IntegralType | DateType)
-        return ordered and LEAST_ROWS <= (self.file.rows or 0) <= MOST_ROWS
+        """Whether an index can be made, and would be worth it."""
+        return is_ordered(self.key) and LEAST_ROWS <= (self.file.rows or 0) <= MOST_ROWS
+
+
+def is_ordered(key: StructField) -> bool:
+    """Whether keys have the order that Arrow sorts them in."""
+    return isinstance(key.dataType, IntegralType | DateType)
+
+
+def table_name(location: Location, key: StructField) -> str:
+    """The folder of what is known of a table and a key."""
+    return _hashed(location.uri, _named(key))
+
+
+def _hashed(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
 
 
 @cache
@@ -81,6 +94,7 @@ class Indexes:
     """A folder of indexes that holds so many bytes at the most."""
 
     def __init__(self, folder: Path, most_bytes: int) -> None:
+        self.bases = Bases(folder)
         self._folder = folder
         self._most_bytes = most_bytes
         self._lock = threading.RLock()
@@ -102,7 +116,7 @@ class Indexes:
         except OSError as failure:
             _logger.warning("no index of %s: %s", place.file.path, failure)
             return False
-        self._touch(place.name)
+        self.touch(place.name)
         return True
 
     def missing_bytes(self, place: Place, schema: StructType) -> int:
@@ -201,7 +215,7 @@ class Indexes:
             self._mapped.pop(path, None)
             self._bytes = None if self._bytes is None else self._bytes + size
 
-    def _touch(self, name: str) -> None:
+    def touch(self, name: str) -> None:
         """Say on disk that an index is in use, from time to time."""
         now = time.time()
         if now - self._touched.get(name, 0.0) > SETTLED_SECONDS / 4:

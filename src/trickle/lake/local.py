@@ -48,7 +48,7 @@ def net(rows: pa.Table, mixed: bool = True) -> pa.Table:
     weights = rows.column(WEIGHT)
     signs = pc.min_max(weights).as_py() if rows.num_rows else {"min": 1, "max": 1}
     columns = [name for name in rows.column_names if name != WEIGHT]
-    if mixed and signs["min"] < 0 < signs["max"] and columns and all(map(_groups, rows.select(columns).schema.types)):
+    if mixed and signs["min"] < 0 < signs["max"] and columns and are_comparable(rows.select(columns).schema):
         summed = rows.group_by(columns).aggregate([(WEIGHT, "sum")])
         kept = summed.filter(pc.not_equal(summed.column(f"{WEIGHT}_sum"), 0))
         weights = kept.column(f"{WEIGHT}_sum")
@@ -66,9 +66,9 @@ def _single(rows: pa.Table) -> pa.Table:
     return taken.append_column(WEIGHT, pa.array(signs, pa.int64()))
 
 
-def _groups(kind: pa.DataType) -> bool:
-    """Whether Arrow compares values of a type as Spark does."""
-    return not (pa.types.is_nested(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind))
+def are_comparable(schema: pa.Schema) -> bool:
+    """Whether Arrow compares values of all columns as Spark does."""
+    return not any(pa.types.is_nested(t) or pa.types.is_floating(t) or pa.types.is_null(t) for t in schema.types)
 
 
 def _is_plain(found: Difference) -> bool:
@@ -91,4 +91,4 @@ def _read(location: Location, path: str, schema: StructType, weight: int | None)
     if weight is None:
         return read_few(location, path, schema, (StructField(WEIGHT, LongType()),))
     table = read_few(location, path, schema)
-    return table.append_column(WEIGHT, pa.array([weight] * table.num_rows, pa.int64()))
+    return table.append_column(WEIGHT, pa.repeat(pa.scalar(weight, pa.int64()), table.num_rows))

@@ -11,7 +11,8 @@ Only what needs no help from the log is read here, and only types that are the s
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import accumulate
 
@@ -20,18 +21,26 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql.types import DateType, DecimalType, IntegralType, StringType, StructField, StructType
 
-from trickle.algebra.weights import FILE, ROW
+from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.engine.arrow import for_spark
+from trickle.errors import CorruptTable
 from trickle.lake.datafile import DataFile
 from trickle.lake.few import are_many, are_plain, opened, read_columns, with_places
-from trickle.lake.indexes import Indexes, Place
+from trickle.lake.indexes import WORKERS, Indexes, Place, is_ordered, table_name
+from trickle.lake.local import are_comparable, net
 from trickle.lake.location import Location
+from trickle.lake.snapshot import Snapshot
 
 MOST_READ = 20_000_000
 """Rows of files without an index that are looked through."""
 MOST_FOUND = 400_000
 MOST_BYTES = 64 << 20
 """Rows that are found, and their size; more are left to Spark, which would be handed them with the plan."""
+
+Choose = Callable[[Sequence[DataFile]], Sequence[DataFile]]
+_Known = tuple[str, str, str, tuple[str, ...], str]
+
+_pool = ThreadPoolExecutor(max_workers=WORKERS, thread_name_prefix="lookup")
 
 
 @dataclass(frozen=True)
@@ -88,10 +97,60 @@ class Lookups:
     rows: int = 0
     """Rows that were looked at: all of a file, or those that its index points to."""
     rows_indexed: int = 0
-    _found: dict[tuple[str, str, str, tuple[str, ...], str], pa.Table] = field(default_factory=dict)
+    _found: dict[_Known, pa.Table] = field(default_factory=dict)
     _new: set[str] = field(default_factory=set)
 
     def find(
+        self,
+        snapshot: Snapshot,
+        schema: StructType,
+        key: StructField,
+        wanted: Wanted,
+        *,
+        choose: Choose = tuple,
+        located: bool = False,
+    ) -> tuple[pa.Table, StructType] | None:
+        """The rows whose key is wanted, with FILE and ROW when ``located``; None when that is too much for here.
+
+        ``choose`` says which files may have them.
+        """
+        shape = with_places(schema)
+        if located:
+            rows = self._in_files(snapshot.location, choose(snapshot.files), schema, key, wanted)
+            return None if rows is None else (rows, shape)
+        rows = self._by_base(snapshot, schema, key, wanted, choose)
+        if rows is None:
+            rows = self._in_files(snapshot.location, choose(snapshot.files), schema, key, wanted)
+        return None if rows is None else (rows.select(schema.names), StructType(shape.fields[:-2]))
+
+    def _by_base(
+        self, snapshot: Snapshot, schema: StructType, key: StructField, wanted: Wanted, choose: Choose
+    ) -> pa.Table | None:
+        """The rows found by the indexes of another version, and what changed between the two."""
+        name = table_name(snapshot.location, key)
+        schema = schema if key.name in schema.names else StructType([*schema.fields, key])
+        # Rows that went have to be known again among those that were there.
+        if not is_ordered(key) or not are_comparable(_nothing(schema).schema):
+            return None
+        if self.indexes is None or name in self._new:
+            return None
+        near = self.indexes.bases.near(name, snapshot, schema.names)
+        if near is None:
+            self._new.add(name)
+            return None
+        self.indexes.touch(name)
+        try:
+            found = self._in_files(snapshot.location, choose(near.base.files), schema, key, wanted, at_once=True)
+        except FileNotFoundError:  # The base is older than the files that were kept.
+            self.indexes.bases.forget(name)
+            return None
+        if found is None or near.since is None:
+            return found
+        self.rows += near.since.num_rows
+        since = near.since.filter(pc.is_in(near.since.column(key.name), wanted.values))
+        return _changed(found.select(schema.names), since)
+
+    def _in_files(
         self,
         location: Location,
         files: Sequence[DataFile],
@@ -99,35 +158,66 @@ class Lookups:
         key: StructField,
         wanted: Wanted,
         *,
-        located: bool = False,
-    ) -> tuple[pa.Table, StructType] | None:
-        """The rows whose key is wanted, with FILE and ROW when ``located``; None when that is too much for here."""
+        at_once: bool = False,
+    ) -> pa.Table | None:
+        """The rows of files, with their places; ``at_once`` says not to wait with indexes for lookups to come."""
         if not are_plain(files, schema):
             return None
-        indexed = self._indexed(location, files, schema, key)
+        indexed = self._indexed(location, files, schema, key, at_once)
         if are_many([file for file in files if file.path not in indexed], MOST_READ):
             return None
         parts: list[pa.Table] = []
         count = size = 0
-        for file in files:
-            rows = self._of_file(location, file, schema, key, wanted, indexed.get(file.path))
-            rows = rows if located else rows.drop_columns([FILE, ROW])
+        for rows in self._of_files(location, files, schema, key, wanted, indexed):
             count, size = count + rows.num_rows, size + rows.nbytes
             if count > MOST_FOUND or size > MOST_BYTES:
                 return None
             parts.append(rows)
-        shape = with_places(schema)
-        shape = shape if located else StructType(shape.fields[:-2])
-        return (pa.concat_tables(parts) if parts else _nothing(shape)), shape
+        return pa.concat_tables(parts) if parts else _nothing(with_places(schema))
+
+    def _of_files(
+        self,
+        location: Location,
+        files: Sequence[DataFile],
+        schema: StructType,
+        key: StructField,
+        wanted: Wanted,
+        indexed: Mapping[str, Place],
+    ) -> Iterator[pa.Table]:
+        """The rows of each file, those of some files at a time."""
+
+        def look(file: DataFile) -> tuple[pa.Table, int]:
+            place = indexed.get(file.path)
+            found = None if place is None or self.indexes is None else self.indexes.find(place, schema, wanted.values)
+            if found is not None:
+                return _placed(*found, file.path), len(found[1])
+            return _matching(location, file.path, schema, key, wanted), file.rows or 0
+
+        def known_as(file: DataFile) -> _Known:
+            return location.uri, file.path, key.name, tuple(schema.names), wanted.token
+
+        todo = [file for file in files if known_as(file) not in self._found]
+        looked = _pool.map(look, todo) if len(todo) > 1 else map(look, todo)
+        news = zip(todo, looked, strict=True)
+        for file in files:
+            if known_as(file) not in self._found:
+                _, (rows, count) = next(news)
+                self._found[known_as(file)] = rows
+                self.files, self.rows = self.files + 1, self.rows + count
+            yield self._found[known_as(file)]
 
     def _indexed(
-        self, location: Location, files: Sequence[DataFile], schema: StructType, key: StructField
+        self, location: Location, files: Sequence[DataFile], schema: StructType, key: StructField, at_once: bool
     ) -> dict[str, Place]:
-        """The files that are searched by an index. Those that an earlier refresh looked through get one now."""
+        """The files that are searched by an index. Those that earlier refreshes looked through get one now."""
         if self.indexes is None:
             return {}
-        places = [place for file in files if (place := Place(location, file, key)).is_indexable]
-        known = [place for place in places if self._is_known(self.indexes, place)]
+        known = [place for file in files if (place := Place(location, file, key)).is_indexable]
+        if at_once:
+            for place in known:
+                self.indexes.touch(place.name)
+        else:
+            known = [place for place in known if self._is_known(self.indexes, place)]
         missing = {place.file.path: self.indexes.missing_bytes(place, schema) for place in known}
         to_make = [place for place in known if missing[place.file.path]]
         if to_make and self.indexes.make_room(sum(missing.values())):
@@ -144,28 +234,6 @@ class Lookups:
         if not known:
             self._new.add(place.name)
         return known
-
-    def _of_file(
-        self,
-        location: Location,
-        file: DataFile,
-        schema: StructType,
-        key: StructField,
-        wanted: Wanted,
-        index: Place | None,
-    ) -> pa.Table:
-        place = (location.uri, file.path, key.name, tuple(schema.names), wanted.token)
-        if place not in self._found:
-            self.files += 1
-            found = self._searched(index, schema, wanted) if index is not None else None
-            self.rows += (file.rows or 0) if found is None else found.num_rows
-            self._found[place] = _matching(location, file.path, schema, key, wanted) if found is None else found
-        return self._found[place]
-
-    def _searched(self, place: Place, schema: StructType, wanted: Wanted) -> pa.Table | None:
-        assert self.indexes is not None
-        found = self.indexes.find(place, schema, wanted.values)
-        return None if found is None else _placed(*found, place.file.path)
 
 
 def _matching(location: Location, path: str, schema: StructType, key: StructField, wanted: Wanted) -> pa.Table:
@@ -218,6 +286,19 @@ def _in_groups(
             before_chosen += rows
         before += rows
     return chosen, pa.concat_arrays(positions), pa.concat_arrays(numbers)
+
+
+def _changed(rows: pa.Table, since: pa.Table) -> pa.Table:
+    """Rows with what came and went since."""
+    if not since.num_rows:
+        return rows
+    weights = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
+    result = net(pa.concat_tables([rows.append_column(WEIGHT, weights), since.select([*rows.column_names, WEIGHT])]))
+    if pc.any(pc.less(result.column(WEIGHT), 0)).as_py():
+        raise CorruptTable(
+            "a change deletes rows that were not there", detail=f"columns {', '.join(rows.column_names)}"
+        )
+    return result.drop_columns([WEIGHT])
 
 
 def _placed(rows: pa.Table, numbers: pa.Array, path: str) -> pa.Table:

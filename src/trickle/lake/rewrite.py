@@ -230,7 +230,7 @@ def _rewritten(
 def _without(snapshot: Snapshot, file: DataFile, places: pa.Table) -> pa.Table:
     table = read_few(snapshot.location, file.path, snapshot.schema)
     gone = places.filter(pc.equal(places.column(FILE), file.path)).column(ROW)
-    rows = pa.array(range(table.num_rows), pa.int64())
+    rows = pa.arange(0, table.num_rows)
     return table.filter(pc.invert(pc.is_in(rows, gone.combine_chunks())))
 
 

@@ -60,7 +60,7 @@ def places_by_key(
     keys = wanted.select(columns.names)
     for file in files:
         rows = read_few(snapshot.location, file.path, columns)
-        numbered = rows.append_column(ROW, pa.array(range(rows.num_rows), pa.int64()))
+        numbered = rows.append_column(ROW, pa.arange(0, rows.num_rows))
         if len(columns.fields) == 1:
             name = columns.names[0]
             values = keys.column(name).cast(rows.column(name).type).combine_chunks()
@@ -75,7 +75,7 @@ def places_by_key(
 
 def _alike(rows: pa.Table, wanted: pa.Table) -> tuple[pa.Table, pa.Array]:
     """The rows that have a wanted value in every column that Arrow compares as Spark does, and their numbers."""
-    numbers = pa.array(range(rows.num_rows), pa.int64())
+    numbers = pa.arange(0, rows.num_rows)
     for name in rows.column_names:
         if not rows.num_rows:
             break

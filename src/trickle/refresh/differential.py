@@ -8,6 +8,7 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, NullType, StringType
 
 from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
 from trickle.delta.optimize.prune import is_nothing, prune
@@ -86,7 +87,11 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
     return merge_rows(faces.engine, snapshot, conform(rows, snapshot.schema, beside=(WEIGHT,)), few=few)
 
 
+_PLACES = {FILE: StringType(), ROW: LongType()}
+
+
 def _located(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
     located = conform(rows, snapshot.schema, beside=(WEIGHT, FILE, ROW, HIDDEN))
     # Where no stored row is met, they are NULL without a type.
-    return located.withColumns({FILE: F.col(FILE).cast("string"), ROW: F.col(ROW).cast("bigint")})
+    untyped = [name for name in (FILE, ROW) if isinstance(located.schema[name].dataType, NullType)]
+    return located.withColumns({name: F.col(name).cast(_PLACES[name]) for name in untyped}) if untyped else located

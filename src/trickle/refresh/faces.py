@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 import pyarrow as pa
@@ -115,12 +115,15 @@ class Faces:
         wanted = Wanted.of(keys, key, nulls=nulls)
         if wanted is None:
             return None
-        snapshot, files = self._snapshot(leaf), self._files(leaf)
+        snapshot = replace(self._snapshot(leaf), files=tuple(self._files(leaf)))
         ranges = ranges_of(pa.chunked_array([wanted.values])) if is_ranged(key.dataType) else []
-        # No ranges say nothing: there are values that Python does not have.
-        files = files_with(files, key, ranges, nulls=nulls) if ranges else files
+
+        def choose(files: Sequence[DataFile]) -> Sequence[DataFile]:
+            # No ranges say nothing: there are values that Python does not have.
+            return files_with(files, key, ranges, nulls=nulls) if ranges else files
+
         schema = pick(snapshot.schema, [own for own, _ in leaf.fields])
-        found = self.lookups.find(snapshot.location, files, schema, key, wanted, located=leaf.located)
+        found = self.lookups.find(snapshot, schema, key, wanted, choose=choose, located=leaf.located)
         return None if found is None else Held(None, found[0].num_rows, *found)
 
     def _run(self, tree: Operator, known: Known | None) -> tuple[DataFrame, Load]:
@@ -186,7 +189,7 @@ class Faces:
         with spark_errors():
             if self.is_small:
                 with self.engine.tuned(load):
-                    table = frame.limit(MOST_HELD + 1).toArrow()
+                    table = self.engine.collect(frame.limit(MOST_HELD + 1))
                 if table.num_rows <= MOST_HELD:
                     return Held(None, table.num_rows, table, frame.schema)
             kept = frame.persist()

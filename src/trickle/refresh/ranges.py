@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
-from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -44,17 +43,27 @@ def ranges_of(values: pa.ChunkedArray, most: int = MOST) -> list[Range]:
     known = pc.drop_null(pc.unique(values))
     if not len(known):
         return []
+    ordered = known.take(pc.sort_indices(known))
+    places = pa.arange(1, len(ordered))
+    if len(ordered) > most:
+        numbers = _numbers(ordered)
+        gaps = pc.subtract(numbers[1:], numbers[:-1])
+        widest = pc.select_k_unstable(gaps, most - 1, [("gap", "descending")])
+        places = places.take(widest.sort())
+    first, after = pa.array([0], pa.int64()), pa.array([len(ordered)], pa.int64())
+    begins, ends = pa.concat_arrays([first, places]), pc.subtract(pa.concat_arrays([places, after]), 1)
     try:
-        ordered = pc.take(known, pc.sort_indices(known)).to_pylist()
+        pairs = zip(ordered.take(begins).to_pylist(), ordered.take(ends).to_pylist(), strict=True)
     except (OverflowError, ValueError):  # dates before the year 1 and after 9999, which Python does not have
         return []
-    if len(ordered) <= most:
-        breaks = list(range(1, len(ordered)))
-    else:
-        gaps = [(after - before, place) for place, (before, after) in enumerate(pairwise(ordered), start=1)]
-        breaks = sorted(place for _, place in sorted(gaps)[-(most - 1) :])
-    starts = [0, *breaks]
-    return _joined([(ordered[a], ordered[b - 1]) for a, b in zip(starts, [*breaks, len(ordered)], strict=True)])
+    return _joined(list(pairs))
+
+
+def _numbers(values: pa.Array) -> pa.Array:
+    """Values as numbers that are about as far apart."""
+    if pa.types.is_date(values.type):
+        values = values.cast(pa.date32()).cast(pa.int32())
+    return values.cast(pa.float64(), safe=False)
 
 
 def _joined(ranges: Sequence[Range]) -> list[Range]:

@@ -1,0 +1,179 @@
+"""Bases: versions of tables whose files are indexed, and from which the rows of other versions are found.
+
+A statement that changes one row of a file writes the file anew, and the file's index is of no use any more. But the
+rows of a version are those of another version and what changed between the two. So a big table that is looked up again
+and again by a key gets a base: the version that it has then. Rows of later versions are found by the indexes of the
+base's files, and among the rows that changed since, which are kept in memory. When these are many, the base moves.
+
+As with indexes, all of it is a cache. A base is a mere number: what it stands for is asked of the log.
+"""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import threading
+import uuid
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from trickle.algebra.weights import WEIGHT
+from trickle.errors import TrickleError
+from trickle.lake.local import local_changes
+from trickle.lake.location import Location
+from trickle.lake.snapshot import Snapshot, open_snapshot
+
+LEAST_ROWS = 200_000
+"""Rows of a table that is worth a base."""
+MOST_SHARE = 0.05
+"""Changed rows, measured by those of the table, at which a base moves: every lookup looks through them."""
+MOST_VERSIONS = 256
+"""Versions after which it moves: a process that begins reads what each of them changed."""
+LOOKS = 3
+"""The refresh that makes a base is the third one that looks rows up by the key."""
+MOST_BYTES = 256 << 20
+"""Of changes that stay in memory."""
+_MOST_VERSIONS_KEPT = 4
+_MOST_CHUNKS = 16
+
+_BASE = "base"
+_logger = logging.getLogger(__name__)
+_Place = tuple[str, str, int, tuple[str, ...]]
+"""A table by its place and its identity there, its base, and some columns."""
+
+
+@dataclass(frozen=True)
+class Near:
+    """A base, and the weighted rows that lead from it to the version that is wanted; None when it is that version."""
+
+    base: Snapshot
+    since: pa.Table | None = None
+
+
+@dataclass
+class Bases:
+    """Bases in a folder, and in memory what changed since."""
+
+    folder: Path
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _kept: OrderedDict[_Place, dict[int, pa.Table]] = field(default_factory=OrderedDict)
+
+    def near(self, name: str, snapshot: Snapshot, columns: Sequence[str]) -> Near | None:
+        """The base of a table for lookups by a key, which the name stands for; None before it is worth one."""
+        rows = sum(file.rows or 0 for file in snapshot.files)
+        if rows < LEAST_ROWS or not _is_committed(snapshot):
+            return None
+        try:
+            base = self._noted(name, snapshot)
+            if base is None or base.version == snapshot.version:
+                return None if base is None else Near(base)
+            since = self._since(base, snapshot.version, columns)
+            if since is None:
+                if snapshot.version > base.version:
+                    self.forget(name)
+                return None
+            many = since.num_rows > MOST_SHARE * rows or snapshot.version - base.version > MOST_VERSIONS
+            return Near(self._moved(name, snapshot)) if many else Near(base, since)
+        except (OSError, ValueError, TrickleError) as failure:
+            _logger.info("no base of %s: %s", snapshot.location.uri, failure)
+            self.forget(name)
+            return None
+
+    def forget(self, name: str) -> None:
+        """Begin to count anew."""
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+
+    def _since(self, base: Snapshot, version: int, columns: Sequence[str]) -> pa.Table | None:
+        """What changed from a base to another version; None when that is much, or not told."""
+        place = (base.location.uri, base.table_id, base.version, tuple(columns))
+        with self._lock:
+            known = dict(self._kept.get(place, {}))
+        found = known.get(version)
+        if found is None:
+            found = _read(base, version, columns, known)
+        if found is not None:
+            with self._lock:
+                self._keep(place, version, found)
+        return found
+
+    def _keep(self, place: _Place, version: int, found: pa.Table) -> None:
+        kept = self._kept.setdefault(place, {})
+        kept[version] = found
+        for old in sorted(kept)[:-_MOST_VERSIONS_KEPT]:
+            del kept[old]
+        self._kept.move_to_end(place)
+        while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > MOST_BYTES:
+            self._kept.popitem(last=False)
+
+    def _noted(self, name: str, snapshot: Snapshot) -> Snapshot | None:
+        folder = self.folder / name
+        with suppress(FileNotFoundError):
+            return open_snapshot(snapshot.location, int((folder / _BASE).read_text(encoding="ascii")))
+        folder.mkdir(parents=True, exist_ok=True)
+        looks = sum(1 for _ in folder.iterdir()) + 1
+        if looks >= LOOKS:
+            return self._moved(name, snapshot)
+        (folder / str(looks)).touch()
+        return None
+
+    def _moved(self, name: str, snapshot: Snapshot) -> Snapshot:
+        """The version that is at hand becomes the base."""
+        folder = self.folder / name
+        aside = folder / f"{uuid.uuid4().hex}.part"
+        aside.write_text(str(snapshot.version), encoding="ascii")
+        aside.replace(folder / _BASE)
+        return snapshot
+
+
+def _read(base: Snapshot, version: int, columns: Sequence[str], known: Mapping[int, pa.Table]) -> pa.Table | None:
+    """The same, read: of what is known already, the last part."""
+    if version < base.version:
+        found = _changed(base.location, version, base.version, columns)
+        return None if found is None else _negated(found)
+    nearest = max((one for one in known if base.version < one < version), default=base.version)
+    found = _changed(base.location, nearest, version, columns)
+    if found is None or nearest == base.version:
+        return found
+    both = pa.concat_tables([known[nearest], found])
+    return both.combine_chunks() if both.column(0).num_chunks > _MOST_CHUNKS else both
+
+
+def _size(kept: Mapping[int, pa.Table]) -> int:
+    """The bytes of what is kept for some columns: the versions share most of them."""
+    return max(int(table.nbytes) for table in kept.values())
+
+
+def _is_committed(snapshot: Snapshot) -> bool:
+    """Whether this is a version as the log has it: others are staged, or cut down to some files."""
+    try:
+        known = open_snapshot(snapshot.location, snapshot.version)
+    except TrickleError:
+        return False
+    return known.files == snapshot.files
+
+
+def _changed(location: Location, old: int, new: int, columns: Sequence[str]) -> pa.Table | None:
+    """What changed between two versions, read in parts where it is much at once."""
+    try:
+        found = local_changes(location, old, new, columns)
+    except TrickleError as failure:
+        _logger.info("changes of %s are not known: %s", location.uri, failure)
+        return None
+    if found is not None or new - old == 1:
+        return found
+    middle = (old + new) // 2
+    parts = [_changed(location, old, middle, columns), _changed(location, middle, new, columns)]
+    return (
+        None if any(part is None for part in parts) else pa.concat_tables([part for part in parts if part is not None])
+    )
+
+
+def _negated(rows: pa.Table) -> pa.Table:
+    place = rows.column_names.index(WEIGHT)
+    return rows.set_column(place, WEIGHT, pc.negate(rows.column(WEIGHT)))

@@ -1,0 +1,208 @@
+"""Rows found from a base: those that looking through the version finds, whatever changed between the two."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from pyspark.sql.types import StructType
+
+from tests.lake.tables import committed, filled, shape
+from trickle.algebra.weights import FILE, ROW, WEIGHT
+from trickle.engine import Engine
+from trickle.lake import bases, indexes
+from trickle.lake.indexes import Indexes, table_name
+from trickle.lake.lookup import Lookups, Wanted
+from trickle.lake.prepared import Prepared
+from trickle.lake.rewrite import append, replace_rows
+from trickle.lake.scan import pick, scan
+from trickle.lake.snapshot import Snapshot
+from trickle.lake.staged import next_snapshot
+
+TABLE = shape("k long, v string, m decimal(9;2)")
+ROWS = [(n % 7 if n % 9 else None, f"v{n % 5}", None) for n in range(40)]
+KEYS = pa.chunked_array([[1, 3, 99, None]], pa.int64())
+
+
+@pytest.fixture(autouse=True)
+def _small_tables_have_bases(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bases, "LEAST_ROWS", 0)
+    monkeypatch.setattr(bases, "MOST_SHARE", 1.0)
+    monkeypatch.setattr(indexes, "LEAST_ROWS", 0)
+
+
+@pytest.fixture
+def table(engine: Engine, tmp_path: Path) -> Snapshot:
+    return filled(engine, tmp_path / "table", TABLE, ROWS)
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Indexes:
+    return Indexes(tmp_path / "indexes", 1 << 20)
+
+
+def found_in(table: Snapshot, known: Indexes | None, keys: pa.ChunkedArray = KEYS) -> tuple[Lookups, Counter[str]]:
+    """What a refresh finds, each row as often as it is there."""
+    key = pick(table.schema, ["k"])[0]
+    wanted = Wanted.of(keys, key, nulls=True)
+    assert wanted is not None
+    lookups = Lookups(known)
+    found = lookups.find(table, table.schema, key, wanted)
+    assert found is not None
+    return lookups, Counter(map(str, found[0].to_pylist()))
+
+
+def with_base(table: Snapshot, known: Indexes) -> None:
+    for _ in range(bases.LOOKS):
+        found_in(table, known)
+    assert base_of(table, known) == table.version
+
+
+def base_of(table: Snapshot, known: Indexes) -> int | None:
+    note = known.bases.folder / table_name(table.location, pick(table.schema, ["k"])[0]) / "base"
+    return int(note.read_text()) if note.exists() else None
+
+
+def changed(engine: Engine, table: Snapshot, going: list[int], coming: list[tuple[int | None, str]]) -> Snapshot:
+    """The table without some rows, by their number, and with others."""
+    change = prepared(engine, table, going, coming)
+    return table if change.is_empty else committed(change)
+
+
+def prepared(engine: Engine, table: Snapshot, going: list[int], coming: list[tuple[int | None, str]]) -> Prepared:
+    there = scan(engine, table, located=True).toArrow().sort_by([(FILE, "ascending"), (ROW, "ascending")])
+    gone = there.take(pa.array(going, pa.int64())).append_column(WEIGHT, pa.array([-1] * len(going), pa.int64()))
+    come = pa.table(
+        {
+            "k": pa.array([key for key, _ in coming], pa.int64()),
+            "v": pa.array([value for _, value in coming], pa.string()),
+            "m": pa.nulls(len(coming), pa.decimal128(9, 2)),
+            FILE: pa.nulls(len(coming), pa.string()),
+            ROW: pa.nulls(len(coming), pa.int64()),
+            WEIGHT: pa.array([1] * len(coming), pa.int64()),
+        }
+    )
+    rows = pa.concat_tables([gone.select(come.column_names).cast(come.schema), come])
+    return replace_rows(engine, table, engine.from_arrow(rows))
+
+
+_changes = st.lists(
+    st.tuples(
+        st.sets(st.integers(0, 29), max_size=6),
+        st.lists(st.tuples(st.sampled_from([None, 1, 2, 3, 99]), st.sampled_from(["v1", "v2"])), max_size=4),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=_changes, base=st.integers(0, 4))
+def test_every_version_is_found_from_any_base(
+    engine: Engine,
+    tmp_path_factory: pytest.TempPathFactory,
+    steps: list[tuple[set[int], list[tuple[int | None, str]]]],
+    base: int,
+) -> None:
+    folder = tmp_path_factory.mktemp("bases")
+    known = Indexes(folder / "indexes", 1 << 20)
+    versions = [filled(engine, folder / "table", TABLE, ROWS)]
+    for going, coming in steps:
+        rows = sum(file.rows or 0 for file in versions[-1].files)
+        versions.append(changed(engine, versions[-1], [n for n in going if n < rows], coming))
+    with_base(versions[min(base, len(steps))], known)
+    for again in (1, 2):
+        for version in versions:
+            assert found_in(version, known)[1] == found_in(version, None)[1], (again, version.version)
+
+
+def test_files_that_were_rewritten_are_not_looked_at(engine: Engine, table: Snapshot, known: Indexes) -> None:
+    with_base(table, known)
+    later = changed(engine, table, [1, 5], [(3, "new")])
+    assert not {file.path for file in later.files} & {file.path for file in table.files}
+    shutil.rmtree(Path(later.location.uri, Path(later.files[0].path).parent))
+    lookups, found = found_in(later, known)
+    assert found["{'k': 3, 'v': 'new', 'm': None}"] == 1
+    assert lookups.rows_indexed == 0
+
+
+def test_a_base_moves_when_much_has_changed(
+    engine: Engine, table: Snapshot, known: Indexes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_base(table, known)
+    monkeypatch.setattr(bases, "MOST_SHARE", 0.1)
+    little = changed(engine, table, [0], [(3, "new")])
+    assert found_in(little, known)[1] == found_in(little, None)[1]
+    assert base_of(table, known) == table.version
+    much = changed(engine, little, [1, 2], [(3, "new")] * 2)
+    lookups, found = found_in(much, known)
+    assert found == found_in(much, None)[1]
+    assert base_of(table, known) == much.version
+    assert lookups.rows_indexed == sum(file.rows or 0 for file in much.files)
+    monkeypatch.setattr(bases, "MOST_VERSIONS", 0)
+    last = changed(engine, much, [1], [])
+    assert found_in(last, known)[1] == found_in(last, None)[1]
+    assert base_of(table, known) == last.version
+
+
+def test_what_is_staged_has_no_base(engine: Engine, table: Snapshot, known: Indexes) -> None:
+    """Another commit may have taken the number of its version meanwhile."""
+    with_base(table, known)
+    staged = next_snapshot(table, prepared(engine, table, [1], [(1, "staged")]))
+    other = changed(engine, table, [5], [(3, "other")])
+    assert staged.version == other.version
+    for version in (staged, other):
+        assert found_in(version, known)[1] == found_in(version, None)[1]
+
+
+def test_a_base_without_its_files_is_forgotten(engine: Engine, table: Snapshot, known: Indexes) -> None:
+    with_base(table, known)
+    later = changed(engine, table, [1], [(1, "new")])
+    for file in table.files:
+        Path(table.location.uri, file.path).unlink()
+    assert found_in(later, known)[1] == found_in(later, None)[1], "what was asked for before is in the index"
+    shutil.rmtree(known.bases.folder)
+    known.bases.folder.mkdir()
+    (known.bases.folder / table_name(table.location, pick(table.schema, ["k"])[0])).mkdir()
+    again = Indexes(known.bases.folder, 1 << 20)
+    again.bases._moved(table_name(table.location, pick(table.schema, ["k"])[0]), table)
+    assert found_in(later, again)[1] == found_in(later, None)[1]
+    assert base_of(later, again) is None
+
+
+@pytest.mark.parametrize("note", ["", "seven", "-3", "999"])
+def test_a_broken_note_is_forgotten(engine: Engine, table: Snapshot, known: Indexes, note: str) -> None:
+    with_base(table, known)
+    later = changed(engine, table, [1], [(1, "new")])
+    (known.bases.folder / table_name(table.location, pick(table.schema, ["k"])[0]) / "base").write_text(note)
+    expected = found_in(later, None)[1]
+    assert [found_in(later, known)[1] for _ in range(5)] == [expected] * 5
+    assert base_of(later, known) == later.version
+
+
+def test_changes_that_are_not_told_end_a_base(engine: Engine, table: Snapshot, tmp_path: Path) -> None:
+    known = Indexes(tmp_path / "indexes", 1 << 20)
+    with_base(table, known)
+    later = committed(append(engine, table, engine.from_arrow(pa.table({"k": [1], "v": ["new"], "m": [None]}), TABLE)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bases, "local_changes", lambda *_: None)
+        assert found_in(later, known)[1] == found_in(later, None)[1]
+    assert base_of(table, known) is None
+
+
+def test_what_is_not_kept_in_memory_is_read_again(engine: Engine, table: Snapshot, known: Indexes) -> None:
+    with_base(table, known)
+    later = changed(engine, table, [1, 2, 3], [(1, "new")])
+    last = changed(engine, later, [1], [(3, "new")])
+    narrow = replace(last, schema=StructType(TABLE.fields[:2]))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bases, "MOST_BYTES", 0)
+        for version in (later, last, narrow, table, later):
+            assert found_in(version, known)[1] == found_in(version, None)[1]
+            assert len(known.bases._kept) == 1
