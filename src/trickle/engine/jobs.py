@@ -27,7 +27,7 @@ class JobCount:
 
     group: str
     _tracker: StatusTracker | None = None
-    _total: Callable[[], int] | None = None
+    _total: Callable[[], int] = field(default=lambda: 0)
     """How many jobs the session has started so far, whoever did."""
     _begin: int = 0
     _most: int | None = None
@@ -88,11 +88,10 @@ class JobCounter:
             yield count
         finally:
             stack.pop()
-            if count._total is not None:
-                count._most = count._total() - count._begin
             if stack:
                 stack[-1]._inner.append(count)
             if count._tracker and (context := self._context()):
+                count._most = count._total() - count._begin
                 _set_group(context, stack[-1].group if stack else outer_group)
 
     def started(self) -> None:
