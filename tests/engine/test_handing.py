@@ -103,3 +103,12 @@ def test_rows_go_the_long_way_where_files_are_encrypted(engine: Engine, monkeypa
         patch.setattr(Handing, "take", None)
         given = rows(10)
         assert engine.collect(engine.from_arrow(given, SHAPE)).column("id").to_pylist() == list(range(10))
+
+
+def test_rows_go_the_long_way_where_strings_lie_otherwise(engine: Engine) -> None:
+    engine.spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        assert not Handing(engine.spark).is_open
+    finally:
+        engine.spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "false")
+    assert Handing(engine.spark).is_open

@@ -88,3 +88,12 @@ def test_a_block_without_spark_counts_none_and_starts_nothing() -> None:
         pass
     assert count.jobs == 0
     assert not engine.started
+
+
+def test_jobs_are_counted_where_the_session_does_not_tell_their_number(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine._counter, "_scheduler", (engine.spark.sparkContext, None))
+    with engine.count_jobs() as count:
+        run(engine, ONE_JOB)
+    assert count.jobs == 1

@@ -11,18 +11,19 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from tests.lake.tables import committed, filled, shape
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.engine import Engine
 from trickle.lake import bases, indexes
+from trickle.lake.commit import TableCommit, commit
 from trickle.lake.indexes import Indexes, table_name
 from trickle.lake.lookup import Lookups, Wanted
 from trickle.lake.prepared import Prepared
 from trickle.lake.rewrite import append, replace_rows
 from trickle.lake.scan import pick, scan
-from trickle.lake.snapshot import Snapshot
+from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.staged import next_snapshot
 
 TABLE = shape("k long, v string, m decimal(9;2)")
@@ -132,7 +133,7 @@ def test_files_that_were_rewritten_are_not_looked_at(engine: Engine, table: Snap
     assert lookups.rows_indexed == 0
 
 
-def test_a_base_moves_when_much_has_changed(
+def test_a_base_is_given_up_when_much_has_changed(
     engine: Engine, table: Snapshot, known: Indexes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_base(table, known)
@@ -143,12 +144,15 @@ def test_a_base_moves_when_much_has_changed(
     much = changed(engine, little, [1, 2], [(3, "new")] * 2)
     lookups, found = found_in(much, known)
     assert found == found_in(much, None)[1]
-    assert base_of(table, known) == much.version
-    assert lookups.rows_indexed == sum(file.rows or 0 for file in much.files)
-    monkeypatch.setattr(bases, "MOST_VERSIONS", 0)
+    assert base_of(table, known) is None
+    assert lookups.rows_indexed == 0
+    with_base(much, known)
+    assert found_in(table, known)[1] == found_in(table, None)[1], "before the base, and too far"
+    assert base_of(table, known) == much.version, "who lags behind does not move it"
     last = changed(engine, much, [1], [])
+    monkeypatch.setattr(bases, "MOST_VERSIONS", 0)
     assert found_in(last, known)[1] == found_in(last, None)[1]
-    assert base_of(table, known) == last.version
+    assert base_of(table, known) is None
 
 
 def test_what_is_staged_has_no_base(engine: Engine, table: Snapshot, known: Indexes) -> None:
@@ -168,10 +172,10 @@ def test_a_base_without_its_files_is_forgotten(engine: Engine, table: Snapshot, 
         Path(table.location.uri, file.path).unlink()
     assert found_in(later, known)[1] == found_in(later, None)[1], "what was asked for before is in the index"
     shutil.rmtree(known.bases.folder)
-    known.bases.folder.mkdir()
-    (known.bases.folder / table_name(table.location, pick(table.schema, ["k"])[0])).mkdir()
+    note = known.bases.folder / table_name(table.location, pick(table.schema, ["k"])[0]) / "base"
+    note.parent.mkdir(parents=True)
+    note.write_text(str(table.version))
     again = Indexes(known.bases.folder, 1 << 20)
-    again.bases._moved(table_name(table.location, pick(table.schema, ["k"])[0]), table)
     assert found_in(later, again)[1] == found_in(later, None)[1]
     assert base_of(later, again) is None
 
@@ -192,6 +196,35 @@ def test_changes_that_are_not_told_end_a_base(engine: Engine, table: Snapshot, t
     later = committed(append(engine, table, engine.from_arrow(pa.table({"k": [1], "v": ["new"], "m": [None]}), TABLE)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bases, "local_changes", lambda *_: None)
+        for _ in range(bases.LOOKS + 1):
+            assert found_in(later, known)[1] == found_in(later, None)[1]
+            assert base_of(table, known) is None, "nor is another one made"
+    with_base(later, known)
+
+
+def test_a_version_without_a_change_leaves_a_base(engine: Engine, tmp_path: Path, known: Indexes) -> None:
+    shaped = StructType([replace_nullable(field) for field in TABLE.fields])
+    table = filled(engine, tmp_path / "required", shaped, [(n % 7, "v", None) for n in range(20)])
+    with_base(table, known)
+    later = changed(engine, table, [1], [(3, "new")])
+    commit(TableCommit(later.location, later.version))
+    empty = open_snapshot(later.location)
+    assert empty.version == later.version + 1
+    for version in (later, empty):
+        assert found_in(version, known)[1] == found_in(version, None)[1]
+    assert base_of(table, known) == table.version
+
+
+def replace_nullable(field: StructField) -> StructField:
+    return StructField(field.name, field.dataType, nullable=field.name != "k")
+
+
+def test_a_base_that_does_not_fit_is_forgotten(engine: Engine, table: Snapshot, known: Indexes) -> None:
+    with_base(table, known)
+    later = changed(engine, table, [1], [(3, "new")])
+    false = pa.table({"k": [3], "v": ["never was"], "m": pa.nulls(1, pa.decimal128(9, 2)), WEIGHT: [-1]})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bases, "local_changes", lambda *_: false)
         assert found_in(later, known)[1] == found_in(later, None)[1]
     assert base_of(table, known) is None
 
@@ -202,7 +235,7 @@ def test_what_is_not_kept_in_memory_is_read_again(engine: Engine, table: Snapsho
     last = changed(engine, later, [1], [(3, "new")])
     narrow = replace(last, schema=StructType(TABLE.fields[:2]))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bases, "MOST_BYTES", 0)
+        patch.setattr(bases, "_size", lambda _: bases.MOST_BYTES + 1)
         for version in (later, last, narrow, table, later):
             assert found_in(version, known)[1] == found_in(version, None)[1]
-            assert len(known.bases._kept) == 1
+            assert not known.bases._kept

@@ -6,6 +6,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.lake.tables import (
@@ -25,6 +27,7 @@ from trickle.engine import Engine
 from trickle.errors import InvalidData, NegativeMultiplicity
 from trickle.lake import few, merge
 from trickle.lake.few import Few
+from trickle.lake.location import Location
 from trickle.lake.merge import merge_rows
 from trickle.lake.rewrite import append, overwrite, replace_rows
 from trickle.lake.scan import scan
@@ -147,3 +150,12 @@ def test_settings_are_put_back(engine: Engine) -> None:
         with engine.tuned("any"):
             assert {name: engine.spark.conf.get(name, None) for name in watched} == before
     assert {name: engine.spark.conf.get(name, None) for name in watched} == before
+
+
+def test_timestamps_of_twelve_bytes_are_read_as_they_are(tmp_path: Path) -> None:
+    """So Spark writes them unless it is told otherwise. As nanoseconds they would end in the year 2262."""
+    times = [datetime(9999, 12, 31, 23, 59, 59, 999999, UTC), datetime(1, 1, 1, tzinfo=UTC), None]
+    table = pa.table({"at": pa.array(times, pa.timestamp("us", "UTC"))})
+    pq.write_table(table, tmp_path / "part.parquet", use_deprecated_int96_timestamps=True)
+    found = few.read_few(Location.of(tmp_path), "part.parquet", shape("at timestamp"))
+    assert found.column("at").to_pylist() == times

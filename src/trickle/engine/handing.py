@@ -1,7 +1,7 @@
 """Rows handed to a classic session and taken from it, as Arrow.
 
 PySpark does the same, and asks the JVM for a dozen settings and names on the way, which cost more than the rows where
-these are few. The settings are ours already (``launch.NEEDED``), and names are asked for once.
+these are few. The settings that matter are ours (``launch.NEEDED``), and names are asked for once.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pyspark.sql.types import StructType
 from pyspark.util import _load_from_socket
 
 _BATCH_ROWS = 10_000
+_LARGE = "spark.sql.execution.arrow.useLargeVarTypes"
 
 
 class Handing:
@@ -30,7 +31,7 @@ class Handing:
         context: Any = spark.sparkContext
         self._folder: str = context._temp_dir
         # PySpark hands rows over by a file too, unless files are to be encrypted.
-        self.is_open: bool = not context._encryption_enabled
+        self.is_open: bool = not context._encryption_enabled and spark.conf.get(_LARGE, "false") != "true"
         self._utils: Any = context._jvm.PythonSQLUtils
 
     def give(self, table: pa.Table, schema: StructType) -> DataFrame:

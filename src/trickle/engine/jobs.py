@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+from py4j.protocol import Py4JError
 from pyspark import SparkContext, StatusTracker
 
 _GROUP = "spark.jobGroup.id"
@@ -27,8 +28,8 @@ class JobCount:
 
     group: str
     _tracker: StatusTracker | None = None
-    _total: Callable[[], int] = field(default=lambda: 0)
-    """How many jobs the session has started so far, whoever did."""
+    _total: Callable[[], int] | None = None
+    """How many jobs the session has started so far, whoever did; None where it does not tell."""
     _begin: int = 0
     _most: int | None = None
     """How many jobs anybody started during the block."""
@@ -91,7 +92,7 @@ class JobCounter:
             if stack:
                 stack[-1]._inner.append(count)
             if count._tracker and (context := self._context()):
-                count._most = count._total() - count._begin
+                count._most = None if count._total is None else count._total() - count._begin
                 _set_group(context, stack[-1].group if stack else outer_group)
 
     def started(self) -> None:
@@ -108,15 +109,18 @@ class JobCounter:
         _set_group(context, count.group)
         count._tracker = context.statusTracker()
         count._total = self._counted(context)
-        count._begin = count._total()
+        count._begin = 0 if count._total is None else count._total()
         return before
 
-    def _counted(self, context: SparkContext) -> Callable[[], int]:
+    def _counted(self, context: SparkContext) -> Callable[[], int] | None:
         """What tells how many jobs were started; asked for once, as every name on the way is a call into the JVM."""
         if self._scheduler is None or self._scheduler[0] is not context:
-            self._scheduler = (context, cast(Any, context)._jsc.sc().dagScheduler())
+            try:
+                self._scheduler = (context, cast(Any, context)._jsc.sc().dagScheduler())
+            except Py4JError:  # A cluster may forbid it.
+                self._scheduler = (context, None)
         scheduler = self._scheduler[1]
-        return lambda: int(scheduler.numTotalJobs())
+        return None if scheduler is None else lambda: int(scheduler.numTotalJobs())
 
     def _stack(self) -> list[JobCount]:
         if not hasattr(self._local, "stack"):

@@ -26,6 +26,8 @@ NEEDED: Mapping[str, str] = {
     "spark.sql.ansi.enabled": "true",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    # How strings lie in what is handed over (handing.py).
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
     # Above this number of paths Spark starts a listing job before it reads the first file.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
 }

@@ -122,6 +122,7 @@ class Engine:
         """Let go of the session. It stops when we made it and no other engine uses it."""
         with self._lock:
             self._closed = True
+            self._handing = None
             if self._held is not None:
                 shared.release(self._held)
                 self._held = None
@@ -141,8 +142,9 @@ class Engine:
         """The short way of rows between here and the session, where there is one."""
         if self.kind != "classic":
             return None
+        session = self.spark
         if self._handing is None:
-            self._handing = Handing(self.spark)
+            self._handing = Handing(session)
         return self._handing if self._handing.is_open else None
 
     def _context(self) -> SparkContext | None:

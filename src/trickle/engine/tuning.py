@@ -111,11 +111,12 @@ class Tuning:
                 spark.conf.unset(name)
             else:
                 spark.conf.set(name, usual)
+            self._set.discard(name)
         for name in wanted.keys() - self._set:
             if name not in self._usual:
                 self._usual[name] = spark.conf.get(name, None)
             spark.conf.set(name, wanted[name])
-        self._set = set(wanted)
+            self._set.add(name)
         if not self._loads:
             # Whoever owns the session may choose other settings before the next load.
             self._usual.clear()

@@ -3,7 +3,8 @@
 A statement that changes one row of a file writes the file anew, and the file's index is of no use any more. But the
 rows of a version are those of another version and what changed between the two. So a big table that is looked up again
 and again by a key gets a base: the version that it has then. Rows of later versions are found by the indexes of the
-base's files, and among the rows that changed since, which are kept in memory. When these are many, the base moves.
+base's files, and among the rows that changed since, which are kept in memory. When these are many, the base is given
+up, and the lookups that follow make another.
 
 As with indexes, all of it is a cache. A base is a mere number: what it stands for is asked of the log.
 """
@@ -16,7 +17,6 @@ import threading
 import uuid
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -32,13 +32,13 @@ from trickle.lake.snapshot import Snapshot, open_snapshot
 LEAST_ROWS = 200_000
 """Rows of a table that is worth a base."""
 MOST_SHARE = 0.05
-"""Changed rows, measured by those of the table, at which a base moves: every lookup looks through them."""
+"""Changed rows, measured by those of the table, up to which a base serves: every lookup looks through them."""
 MOST_VERSIONS = 256
-"""Versions after which it moves: a process that begins reads what each of them changed."""
+"""Versions between it and the one that is asked for: a process that begins reads what each of them changed."""
 LOOKS = 3
 """The refresh that makes a base is the third one that looks rows up by the key."""
 MOST_BYTES = 256 << 20
-"""Of changes that stay in memory."""
+"""Of changes that stay in memory, all together."""
 _MOST_VERSIONS_KEPT = 4
 _MOST_CHUNKS = 16
 
@@ -65,79 +65,95 @@ class Bases:
     _kept: OrderedDict[_Place, dict[int, pa.Table]] = field(default_factory=OrderedDict)
 
     def near(self, name: str, snapshot: Snapshot, columns: Sequence[str]) -> Near | None:
-        """The base of a table for lookups by a key, which the name stands for; None before it is worth one."""
+        """The base of a table for lookups by a key, which the name stands for; None where there is none that serves."""
         rows = sum(file.rows or 0 for file in snapshot.files)
-        if rows < LEAST_ROWS or not _is_committed(snapshot):
+        if rows < LEAST_ROWS:
             return None
         try:
-            base = self._noted(name, snapshot)
-            if base is None or base.version == snapshot.version:
-                return None if base is None else Near(base)
-            since = self._since(base, snapshot.version, columns)
-            if since is None:
-                if snapshot.version > base.version:
-                    self.forget(name)
-                return None
-            many = since.num_rows > MOST_SHARE * rows or snapshot.version - base.version > MOST_VERSIONS
-            return Near(self._moved(name, snapshot)) if many else Near(base, since)
+            return self._near(name, snapshot, columns, int(MOST_SHARE * rows)) if _is_committed(snapshot) else None
         except (OSError, ValueError, TrickleError) as failure:
             _logger.info("no base of %s: %s", snapshot.location.uri, failure)
             self.forget(name)
             return None
 
+    def _near(self, name: str, snapshot: Snapshot, columns: Sequence[str], most: int) -> Near | None:
+        base = self._noted(name, snapshot)
+        if base is None:
+            return Near(snapshot) if self._is_due(name, snapshot, columns) else None
+        if base.version == snapshot.version:
+            return Near(base)
+        since = self._since(base, snapshot, columns, most)
+        if since is not None:
+            return Near(base, since)
+        if snapshot.version > base.version:
+            self.forget(name)
+        return None
+
     def forget(self, name: str) -> None:
         """Begin to count anew."""
         shutil.rmtree(self.folder / name, ignore_errors=True)
 
-    def _since(self, base: Snapshot, version: int, columns: Sequence[str]) -> pa.Table | None:
+    def _since(self, base: Snapshot, snapshot: Snapshot, columns: Sequence[str], most: int) -> pa.Table | None:
         """What changed from a base to another version; None when that is much, or not told."""
+        far = abs(snapshot.version - base.version) > MOST_VERSIONS
+        if far or base.table_id != snapshot.table_id:
+            return None
         place = (base.location.uri, base.table_id, base.version, tuple(columns))
         with self._lock:
             known = dict(self._kept.get(place, {}))
-        found = known.get(version)
+        found = known.get(snapshot.version)
         if found is None:
-            found = _read(base, version, columns, known)
-        if found is not None:
-            with self._lock:
-                self._keep(place, version, found)
+            found = _read(base, snapshot.version, columns, known, most)
+        if found is None or found.num_rows > most or found.nbytes > MOST_BYTES:
+            return None
+        with self._lock:
+            self._keep(place, snapshot.version, found)
         return found
 
     def _keep(self, place: _Place, version: int, found: pa.Table) -> None:
         kept = self._kept.setdefault(place, {})
+        kept.pop(version, None)
         kept[version] = found
-        for old in sorted(kept)[:-_MOST_VERSIONS_KEPT]:
+        for old in list(kept)[:-_MOST_VERSIONS_KEPT]:
             del kept[old]
         self._kept.move_to_end(place)
-        while len(self._kept) > 1 and sum(map(_size, self._kept.values())) > MOST_BYTES:
+        while sum(map(_size, self._kept.values())) > MOST_BYTES:
             self._kept.popitem(last=False)
 
     def _noted(self, name: str, snapshot: Snapshot) -> Snapshot | None:
+        """The version that was made the base."""
+        try:
+            number = int((self.folder / name / _BASE).read_text(encoding="ascii"))
+        except FileNotFoundError:
+            return None
+        return open_snapshot(snapshot.location, number)
+
+    def _is_due(self, name: str, snapshot: Snapshot, columns: Sequence[str]) -> bool:
+        """Note a lookup. The one that makes the version a base says so, if later changes are likely to be told."""
         folder = self.folder / name
-        with suppress(FileNotFoundError):
-            return open_snapshot(snapshot.location, int((folder / _BASE).read_text(encoding="ascii")))
         folder.mkdir(parents=True, exist_ok=True)
         looks = sum(1 for _ in folder.iterdir()) + 1
-        if looks >= LOOKS:
-            return self._moved(name, snapshot)
-        (folder / str(looks)).touch()
-        return None
-
-    def _moved(self, name: str, snapshot: Snapshot) -> Snapshot:
-        """The version that is at hand becomes the base."""
-        folder = self.folder / name
+        if looks < LOOKS:
+            (folder / str(looks)).touch()
+            return False
+        version = snapshot.version
+        if version and local_changes(snapshot.location, version - 1, version, columns) is None:
+            return False
         aside = folder / f"{uuid.uuid4().hex}.part"
-        aside.write_text(str(snapshot.version), encoding="ascii")
+        aside.write_text(str(version), encoding="ascii")
         aside.replace(folder / _BASE)
-        return snapshot
+        return True
 
 
-def _read(base: Snapshot, version: int, columns: Sequence[str], known: Mapping[int, pa.Table]) -> pa.Table | None:
+def _read(
+    base: Snapshot, version: int, columns: Sequence[str], known: Mapping[int, pa.Table], most: int
+) -> pa.Table | None:
     """The same, read: of what is known already, the last part."""
     if version < base.version:
-        found = _changed(base.location, version, base.version, columns)
+        found = _changed(base.location, version, base.version, columns, most)
         return None if found is None else _negated(found)
     nearest = max((one for one in known if base.version < one < version), default=base.version)
-    found = _changed(base.location, nearest, version, columns)
+    found = _changed(base.location, nearest, version, columns, most)
     if found is None or nearest == base.version:
         return found
     both = pa.concat_tables([known[nearest], found])
@@ -145,8 +161,16 @@ def _read(base: Snapshot, version: int, columns: Sequence[str], known: Mapping[i
 
 
 def _size(kept: Mapping[int, pa.Table]) -> int:
-    """The bytes of what is kept for some columns: the versions share most of them."""
-    return max(int(table.nbytes) for table in kept.values())
+    """The bytes of what is kept for some columns. Versions share what the earlier ones have, until it is combined."""
+    largest = max(kept.values(), key=lambda table: table.num_rows)
+    apart = [table for table in kept.values() if _beginning(table) != _beginning(largest)]
+    return int(largest.nbytes) + sum(int(table.nbytes) for table in apart)
+
+
+def _beginning(table: pa.Table) -> int | None:
+    """Where the weights lie in memory."""
+    chunks = [chunk for chunk in table.column(WEIGHT).chunks if len(chunk)]
+    return int(chunks[0].buffers()[1].address) if chunks else None
 
 
 def _is_committed(snapshot: Snapshot) -> bool:
@@ -158,20 +182,18 @@ def _is_committed(snapshot: Snapshot) -> bool:
     return known.files == snapshot.files
 
 
-def _changed(location: Location, old: int, new: int, columns: Sequence[str]) -> pa.Table | None:
-    """What changed between two versions, read in parts where it is much at once."""
-    try:
-        found = local_changes(location, old, new, columns)
-    except TrickleError as failure:
-        _logger.info("changes of %s are not known: %s", location.uri, failure)
+def _changed(location: Location, old: int, new: int, columns: Sequence[str], most: int) -> pa.Table | None:
+    """What changed between two versions, read in parts where it is much at once; None when it is more than that."""
+    found = local_changes(location, old, new, columns)
+    if found is not None:
+        # The log may spell them otherwise.
+        return found.rename_columns([*columns, WEIGHT]) if found.num_rows <= most else None
+    if new - old == 1:
         return None
-    if found is not None or new - old == 1:
-        return found
     middle = (old + new) // 2
-    parts = [_changed(location, old, middle, columns), _changed(location, middle, new, columns)]
-    return (
-        None if any(part is None for part in parts) else pa.concat_tables([part for part in parts if part is not None])
-    )
+    first = _changed(location, old, middle, columns, most)
+    second = None if first is None else _changed(location, middle, new, columns, most - first.num_rows)
+    return None if first is None or second is None else pa.concat_tables([first, second])
 
 
 def _negated(rows: pa.Table) -> pa.Table:

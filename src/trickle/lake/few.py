@@ -104,7 +104,11 @@ def opened(location: Location, path: str) -> Iterator[pq.ParquetFile]:
     """A file of a table, by the path that the log has."""
     filesystem, root = location.filesystem()
     place = unquote(path)
-    with filesystem.open_input_file(f"{root}/{place}" if root else place) as source, pq.ParquetFile(source) as file:
+    with (
+        filesystem.open_input_file(f"{root}/{place}" if root else place) as source,
+        # Some writers keep timestamps in twelve bytes. As nanoseconds, Arrow's choice, those after 2262 become others.
+        pq.ParquetFile(source, coerce_int96_timestamp_unit="us") as file,
+    ):
         yield file
 
 

@@ -2,7 +2,8 @@
 
 Parquet is read by whole columns: thirty rows of half a million cost as much as all of them. So the third time that
 rows of a file are looked up by a key, its columns are kept once more, in the order of the key, as Arrow has them in
-memory. These files are mapped, not read, and a search takes as many steps as the key has halvings.
+memory; at once where a table gets a base (``bases.py``). These files are mapped, not read, and a search takes as many
+steps as the key has halvings.
 
 A data file never changes, so neither does its index. All of it is a cache: what is missing is made again, and what was
 not used for long goes when room is needed. It may be deleted at any time.
@@ -48,6 +49,8 @@ MOST_MAPPED = 8192
 WORKERS = max(1, min(4, os.cpu_count() or 1))
 
 _KEYS, _ROWS, _AGAIN = "keys", "rows", "again"
+_FORMAT = "2"
+"""Another one when files are written or read in another way: older indexes are not found then."""
 _logger = logging.getLogger(__name__)
 
 
@@ -81,7 +84,7 @@ def table_name(location: Location, key: StructField) -> str:
 
 
 def _hashed(*parts: str) -> str:
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:40]
+    return hashlib.sha256("\0".join((_FORMAT, *parts)).encode()).hexdigest()[:40]
 
 
 @cache

@@ -34,8 +34,9 @@ def local_changes(location: Location, old: int, new: int, columns: Sequence[str]
     require_files(location, found)
     parts = [_read(location, file.path, schema, weight) for file, weight in found.whole]
     parts += [_read(location, path, schema, None) for exact in found.exact for path in exact.paths]
-    shape = StructType([*schema.fields, StructField(WEIGHT, LongType())])
     if not parts:
+        plain = [StructField(field.name, field.dataType) for field in schema.fields]
+        shape = StructType([*plain, StructField(WEIGHT, LongType())])
         return for_spark(pa.table({name: [] for name in shape.names}), shape)
     return net(pa.concat_tables(parts), len(parts) > 1)
 

@@ -11,6 +11,7 @@ Only what needs no help from the log is read here, and only types that are the s
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -23,7 +24,6 @@ from pyspark.sql.types import DateType, DecimalType, IntegralType, StringType, S
 
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.engine.arrow import for_spark
-from trickle.errors import CorruptTable
 from trickle.lake.datafile import DataFile
 from trickle.lake.few import are_many, are_plain, opened, read_columns, with_places
 from trickle.lake.indexes import WORKERS, Indexes, Place, is_ordered, table_name
@@ -40,6 +40,9 @@ MOST_BYTES = 64 << 20
 Choose = Callable[[Sequence[DataFile]], Sequence[DataFile]]
 _Known = tuple[str, str, str, tuple[str, ...], str]
 
+_logger = logging.getLogger(__name__)
+_AT_ONCE = 4 * WORKERS
+"""Files that are searched before what was found is counted."""
 _pool = ThreadPoolExecutor(max_workers=WORKERS, thread_name_prefix="lookup")
 
 
@@ -128,11 +131,11 @@ class Lookups:
     ) -> pa.Table | None:
         """The rows found by the indexes of another version, and what changed between the two."""
         name = table_name(snapshot.location, key)
+        if self.indexes is None or name in self._new or not is_ordered(key) or not are_plain(snapshot.files, schema):
+            return None
         schema = schema if key.name in schema.names else StructType([*schema.fields, key])
         # Rows that went have to be known again among those that were there.
-        if not is_ordered(key) or not are_comparable(_nothing(schema).schema):
-            return None
-        if self.indexes is None or name in self._new:
+        if not are_comparable(_nothing(schema).schema):
             return None
         near = self.indexes.bases.near(name, snapshot, schema.names)
         if near is None:
@@ -148,7 +151,11 @@ class Lookups:
             return found
         self.rows += near.since.num_rows
         since = near.since.filter(pc.is_in(near.since.column(key.name), wanted.values))
-        return _changed(found.select(schema.names), since)
+        rows = _with_changes(found.select(schema.names), since)
+        if rows is None:
+            _logger.warning("a base of %s does not fit version %s", snapshot.location.uri, snapshot.version)
+            self.indexes.bases.forget(name)
+        return None if rows is None or rows.num_rows > MOST_FOUND or rows.nbytes > MOST_BYTES else rows
 
     def _in_files(
         self,
@@ -196,15 +203,13 @@ class Lookups:
         def known_as(file: DataFile) -> _Known:
             return location.uri, file.path, key.name, tuple(schema.names), wanted.token
 
-        todo = [file for file in files if known_as(file) not in self._found]
-        looked = _pool.map(look, todo) if len(todo) > 1 else map(look, todo)
-        news = zip(todo, looked, strict=True)
-        for file in files:
-            if known_as(file) not in self._found:
-                _, (rows, count) = next(news)
+        for start in range(0, len(files), _AT_ONCE):
+            some = files[start : start + _AT_ONCE]
+            todo = [file for file in some if known_as(file) not in self._found]
+            for file, (rows, count) in zip(todo, _pool.map(look, todo), strict=True):
                 self._found[known_as(file)] = rows
                 self.files, self.rows = self.files + 1, self.rows + count
-            yield self._found[known_as(file)]
+            yield from (self._found[known_as(file)] for file in some)
 
     def _indexed(
         self, location: Location, files: Sequence[DataFile], schema: StructType, key: StructField, at_once: bool
@@ -288,17 +293,14 @@ def _in_groups(
     return chosen, pa.concat_arrays(positions), pa.concat_arrays(numbers)
 
 
-def _changed(rows: pa.Table, since: pa.Table) -> pa.Table:
-    """Rows with what came and went since."""
+def _with_changes(rows: pa.Table, since: pa.Table) -> pa.Table | None:
+    """Rows with what came and went since; None when something went that was not there."""
     if not since.num_rows:
         return rows
     weights = pa.repeat(pa.scalar(1, pa.int64()), rows.num_rows)
     result = net(pa.concat_tables([rows.append_column(WEIGHT, weights), since.select([*rows.column_names, WEIGHT])]))
-    if pc.any(pc.less(result.column(WEIGHT), 0)).as_py():
-        raise CorruptTable(
-            "a change deletes rows that were not there", detail=f"columns {', '.join(rows.column_names)}"
-        )
-    return result.drop_columns([WEIGHT])
+    fits = not pc.any(pc.less(result.column(WEIGHT), 0)).as_py()
+    return result.drop_columns([WEIGHT]) if fits else None
 
 
 def _placed(rows: pa.Table, numbers: pa.Array, path: str) -> pa.Table:
