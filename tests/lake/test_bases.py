@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,12 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyspark.sql.types import StructField, StructType
 
-from tests.lake.tables import committed, filled, shape
+from tests.lake.tables import clustered, committed, filled, frame, shape
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.engine import Engine
 from trickle.lake import bases, indexes
 from trickle.lake.commit import TableCommit, commit
 from trickle.lake.indexes import Indexes, table_name
+from trickle.lake.local import local_changes
+from trickle.lake.location import Location
 from trickle.lake.lookup import Lookups, Wanted
 from trickle.lake.prepared import Prepared
 from trickle.lake.rewrite import append, replace_rows
@@ -239,3 +244,143 @@ def test_what_is_not_kept_in_memory_is_read_again(engine: Engine, table: Snapsho
         for version in (later, last, narrow, table, later):
             assert found_in(version, known)[1] == found_in(version, None)[1]
             assert not known.bases._kept
+
+
+def test_a_base_that_lasted_moves_on_when_much_has_changed(
+    engine: Engine, table: Snapshot, known: Indexes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_base(table, known)
+    later = table
+    for turn in range(bases.LOOKS):
+        later = changed(engine, later, [turn], [(3, "new")])
+    monkeypatch.setattr(bases, "MOST_SHARE", 0.1)
+    lookups, found = found_in(later, known)
+    assert found == found_in(later, None)[1]
+    assert base_of(table, known) == later.version == table.version + bases.LOOKS
+    assert lookups.rows_indexed == sum(file.rows or 0 for file in later.files), "its files are indexed at once"
+    last = changed(engine, later, [1], [(1, "last")])
+    for version in (last, later, table):
+        assert found_in(version, known)[1] == found_in(version, None)[1]
+    assert base_of(table, known) == later.version
+
+
+def test_a_base_does_not_move_to_a_version_whose_change_is_not_told(
+    engine: Engine, table: Snapshot, known: Indexes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_base(table, known)
+    later = table
+    for turn in range(bases.LOOKS):
+        later = changed(engine, later, [turn], [(3, "new")])
+    monkeypatch.setattr(bases, "local_changes", lambda *_: None)
+    assert found_in(later, known)[1] == found_in(later, None)[1]
+    assert base_of(table, known) is None
+
+
+def test_changes_are_read_once_for_all_columns_that_were_asked_for(
+    engine: Engine, table: Snapshot, known: Indexes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_base(table, known)
+    later = changed(engine, table, [1, 2, 3], [(1, "new"), (None, "new")])
+    read: list[tuple[str, ...]] = []
+
+    def noted(location: Location, old: int, new: int, columns: Sequence[str]) -> pa.Table | None:
+        read.append(tuple(columns))
+        return local_changes(location, old, new, columns)
+
+    monkeypatch.setattr(bases, "local_changes", noted)
+    first, second = (
+        replace(later, schema=StructType([TABLE[name] for name in names])) for names in (("k", "m"), ("v", "k"))
+    )
+    for version in (first, second, later, first, second):
+        assert found_in(version, known)[1] == found_in(version, None)[1]
+    assert read == [("k", "m"), ("k", "m", "v")]
+    (kept,) = known.bases._kept.values()
+    assert (kept.columns, list(kept.versions)) == (("k", "m", "v"), [later.version])
+
+
+def test_a_column_that_is_gone_is_not_asked_for_again(
+    engine: Engine, table: Snapshot, known: Indexes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_base(table, known)
+    later = changed(engine, table, [1, 2], [(1, "new")])
+    found_in(later, known)
+
+    def without(location: Location, old: int, new: int, columns: Sequence[str]) -> pa.Table | None:
+        return None if "m" in columns else local_changes(location, old, new, columns)
+
+    monkeypatch.setattr(bases, "local_changes", without)
+    last = replace(changed(engine, later, [1], [(3, "new")]), schema=StructType(TABLE.fields[:2]))
+    for _ in range(bases.LOOKS):
+        assert found_in(last, known)[1] == found_in(last, None)[1]
+    lookups, _ = found_in(last, known)
+    assert base_of(table, known) == last.version
+    assert not lookups.rows_indexed
+
+
+AMOUNTS = shape("k long, a decimal(9;2), b decimal(18;4), c decimal(30;2), day date")
+AMOUNT = (Decimal("-1234567.89"), Decimal("-12345678901234.5678"), Decimal("-1234567890123456789012345678.90"))
+
+
+def test_changes_take_few_bytes_and_come_back_as_they_were(engine: Engine, tmp_path: Path, known: Indexes) -> None:
+    rows = [(n % 5, *AMOUNT, date(2024, 1, 1 + n % 9)) for n in range(20)]
+    table = filled(engine, tmp_path / "amounts", AMOUNTS, [*rows, (None, None, None, None, None)])
+    with_base(table, known)
+    there = scan(engine, table, located=True).where("k = 1 OR k IS NULL").toArrow()
+    gone = there.append_column(WEIGHT, pa.array([-1] * there.num_rows, pa.int64()))
+    come = [(1, None, *AMOUNT[1:], None), (3, *(-value for value in AMOUNT), None)]
+    new = frame(engine, AMOUNTS, come).toArrow()
+    new = new.append_column(FILE, pa.nulls(2, pa.string())).append_column(ROW, pa.nulls(2, pa.int64()))
+    new = new.append_column(WEIGHT, pa.array([1, 1], pa.int64()))
+    plain = pa.schema([(field.name, field.type) for field in gone.schema])
+    both = pa.concat_tables([gone.cast(plain), new.cast(plain)])
+    later = committed(replace_rows(engine, table, engine.from_arrow(both)))
+
+    name = table_name(later.location, pick(later.schema, ["k"])[0])
+    near = known.bases.near(name, later, AMOUNTS.names)
+    assert near is not None
+    assert near.since is not None
+    kinds = [pa.int64(), pa.decimal32(9, 2), pa.decimal64(18, 4), pa.decimal128(30, 2), pa.date32(), pa.int8()]
+    assert near.since.schema == pa.schema(list(zip([*AMOUNTS.names, WEIGHT], kinds, strict=True)))
+    exact = local_changes_of(table, later)
+    shape_of = exact.drop_columns([WEIGHT]).schema
+    assert Counter(map(str, bases.unpacked(near.since, shape_of).to_pylist())) == Counter(map(str, exact.to_pylist()))
+    assert bases.unpacked(near.since, shape_of).schema.types == exact.schema.types
+
+    key = pick(later.schema, ["k"])[0]
+    wanted = Wanted.of(KEYS, key, nulls=True)
+    assert wanted is not None
+    by_base, directly = (Lookups(one).find(later, later.schema, key, wanted) for one in (known, None))
+    assert by_base is not None
+    assert directly is not None
+    assert by_base[0].schema.types == directly[0].schema.types
+    assert Counter(map(str, by_base[0].to_pylist())) == Counter(map(str, directly[0].to_pylist()))
+    assert base_of(table, known) == table.version
+
+
+def local_changes_of(old: Snapshot, new: Snapshot) -> pa.Table:
+    found = local_changes(old.location, old.version, new.version, new.schema.names)
+    assert found is not None
+    assert found.num_rows
+    return found
+
+
+@pytest.mark.parametrize("share, indexed", [(1, 0), (2, 20), (4, 40)])
+def test_keys_in_few_files_of_a_base_do_not_index_them_at_once(
+    engine: Engine, tmp_path: Path, known: Indexes, share: int, indexed: int
+) -> None:
+    table = clustered(engine, tmp_path / "clustered", files=4, rows_each=10)
+    key = pick(table.schema, ["k"])[0]
+    wanted = Wanted.of(pa.chunked_array([range(40)], pa.int64()), key, nulls=False)
+    assert wanted is not None
+    # The first two refreshes look through other files: none of the last ones has had its turn.
+    for _ in range(bases.LOOKS - 1):
+        Lookups(known).find(table, table.schema, key, wanted, choose=lambda files: files[:0])
+    runs = []
+    for _ in range(4):
+        lookups = Lookups(known)
+        found = lookups.find(table, table.schema, key, wanted, choose=lambda files: files[-share:])
+        assert found is not None
+        assert sorted(found[0].column("k").to_pylist()) == list(range(40 - 10 * share, 40))
+        assert base_of(table, known) == table.version
+        runs.append(lookups.rows_indexed)
+    assert runs == ([indexed, 0, 0, 0] if indexed else [0, 0, 10, 0])

@@ -126,7 +126,7 @@ def test_nested_types_partitions_and_many_rows_are_left_to_spark(
 ) -> None:
     way = Few(engine)
     assert way.collected(engine.sql("SELECT array(1, 2) AS a")) is None
-    monkeypatch.setattr(few, "MOST_ROWS", 10)
+    monkeypatch.setattr(few, "MOST_COLLECTED", 10)
     assert way.collected(engine.sql("SELECT id FROM range(11)")) is None
     assert (found := way.collected(engine.sql("SELECT id FROM range(10)"))) is not None
     assert found.num_rows == 10

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from tests.lake.tables import committed, filled, frame, shape
 from trickle.algebra.weights import FILE, ROW
 from trickle.engine import Engine
-from trickle.lake import few, lookup
+from trickle.lake import bases, few, indexes, lookup
 from trickle.lake.evolve import add_columns
 from trickle.lake.lookup import Lookups, Wanted
 from trickle.lake.rewrite import append
@@ -122,6 +122,30 @@ def test_a_file_is_looked_through_once_for_the_same_keys(table: Snapshot) -> Non
     assert other is not None
     lookups.find(table, table.schema, key, other)
     assert lookups.files == 2 * len(table.files)
+
+
+@pytest.mark.parametrize("located", [False, True])
+def test_where_nothing_is_wanted_nothing_is_read(
+    table: Snapshot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, located: bool
+) -> None:
+    monkeypatch.setattr(indexes, "LEAST_ROWS", 0)
+    monkeypatch.setattr(bases, "LEAST_ROWS", 0)
+    monkeypatch.setattr(bases, "LOOKS", 1)
+    folder = tmp_path / "indexes"
+    key = pick(table.schema, ["i"])[0]
+    wanted = Wanted.of(pa.chunked_array([[None, None]], pa.int64()), key, nulls=False)
+    some = Wanted.of(KEYS["i"], key, nulls=False)
+    assert wanted is not None
+    assert some is not None
+    expected = Lookups().find(table, table.schema, key, some, located=located)
+    assert expected is not None
+    for _ in range(4):
+        lookups = Lookups(indexes.Indexes(folder, 1 << 20))
+        found = lookups.find(table, table.schema, key, wanted, located=located)
+        assert found is not None
+        assert (lookups.files, lookups.rows, lookups.rows_indexed, found[0].num_rows) == (0, 0, 0, 0)
+        assert (found[0].schema, found[1]) == (expected[0].schema, expected[1])
+    assert not folder.exists()
 
 
 def _sorted(rows: pa.Table) -> list[tuple[object, ...]]:

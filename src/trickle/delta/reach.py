@@ -11,7 +11,7 @@ restricted by them. Both give up rather than guess: a bound that is missed costs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -93,6 +93,14 @@ def given_by(tree: Operator, column: str) -> tuple[tuple[Scan | Step, str], ...]
             return given_by(tree.input, column) if column in tree.input.columns else None
         case _:
             return None
+
+
+def given_together(tree: Operator, columns: Sequence[str]) -> tuple[tuple[Scan | Step, list[str]], ...] | None:
+    """The same for several columns, where the same leaves have them: row by row their values belong together."""
+    found = [leaves for column in columns if (leaves := given_by(tree, column)) is not None]
+    if len(found) < len(columns) or len({tuple(leaf for leaf, _ in leaves) for leaves in found}) != 1:
+        return None
+    return tuple((each[0][0], [stored for _, stored in each]) for each in zip(*found, strict=True))
 
 
 def narrowed(tree: Operator, column: str, narrow: Narrow) -> Operator:

@@ -86,6 +86,8 @@ def settings(master: str) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.caseSensitive": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
+        # Plans of the same stream tables come again and again: of a hundred, the usual number, most were compiled anew.
+        "spark.sql.codegen.cache.maxEntries": "2000",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         **NEEDED,

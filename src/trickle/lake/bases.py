@@ -3,8 +3,8 @@
 A statement that changes one row of a file writes the file anew, and the file's index is of no use any more. But the
 rows of a version are those of another version and what changed between the two. So a big table that is looked up again
 and again by a key gets a base: the version that it has then. Rows of later versions are found by the indexes of the
-base's files, and among the rows that changed since, which are kept in memory. When these are many, the base is given
-up, and the lookups that follow make another.
+base's files, and among the rows that changed since, which are kept in memory. When these are many, the version that is
+looked up becomes the base: most of its files have their indexes already. A base that did not last is given up.
 
 As with indexes, all of it is a cache. A base is a mere number: what it stands for is asked of the log.
 """
@@ -31,29 +31,37 @@ from trickle.lake.snapshot import Snapshot, open_snapshot
 
 LEAST_ROWS = 200_000
 """Rows of a table that is worth a base."""
-MOST_SHARE = 0.05
+MOST_SHARE = 0.02
 """Changed rows, measured by those of the table, up to which a base serves: every lookup looks through them."""
 MOST_VERSIONS = 256
 """Versions between it and the one that is asked for: a process that begins reads what each of them changed."""
 LOOKS = 3
 """The refresh that makes a base is the third one that looks rows up by the key."""
-MOST_BYTES = 256 << 20
+MOST_BYTES = 512 << 20
 """Of changes that stay in memory, all together."""
 _MOST_VERSIONS_KEPT = 4
 _MOST_CHUNKS = 16
 
 _BASE = "base"
 _logger = logging.getLogger(__name__)
-_Place = tuple[str, str, int, tuple[str, ...]]
-"""A table by its place and its identity there, its base, and some columns."""
+_Place = tuple[str, str, int]
+"""A table by its place and its identity there, and its base."""
 
 
 @dataclass(frozen=True)
 class Near:
-    """A base, and the weighted rows that lead from it to the version that is wanted; None when it is that version."""
+    """A base, and the weighted rows, packed, that lead from it to the wanted version; None when it is that version."""
 
     base: Snapshot
     since: pa.Table | None = None
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """What changed since a base, by version, with all columns that were asked for."""
+
+    columns: tuple[str, ...] = ()
+    versions: dict[int, pa.Table] = field(default_factory=dict)
 
 
 @dataclass
@@ -62,7 +70,7 @@ class Bases:
 
     folder: Path
     _lock: threading.Lock = field(default_factory=threading.Lock)
-    _kept: OrderedDict[_Place, dict[int, pa.Table]] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[_Place, _Kept] = field(default_factory=OrderedDict)
 
     def near(self, name: str, snapshot: Snapshot, columns: Sequence[str]) -> Near | None:
         """The base of a table for lookups by a key, which the name stands for; None where there is none that serves."""
@@ -85,6 +93,9 @@ class Bases:
         since = self._since(base, snapshot, columns, most)
         if since is not None:
             return Near(base, since)
+        if snapshot.version >= base.version + LOOKS and _is_told(snapshot, columns):
+            self._note(name, snapshot)
+            return Near(snapshot)
         if snapshot.version > base.version:
             self.forget(name)
         return None
@@ -98,27 +109,38 @@ class Bases:
         far = abs(snapshot.version - base.version) > MOST_VERSIONS
         if far or base.table_id != snapshot.table_id:
             return None
-        place = (base.location.uri, base.table_id, base.version, tuple(columns))
+        place = (base.location.uri, base.table_id, base.version)
         with self._lock:
-            known = dict(self._kept.get(place, {}))
+            kept = self._kept.get(place, _Kept())
+            known = dict(kept.versions)
+        if not set(columns) <= set(kept.columns):
+            kept, known = _Kept(tuple(dict.fromkeys((*kept.columns, *columns)))), {}
         found = known.get(snapshot.version)
         if found is None:
-            found = _read(base, snapshot.version, columns, known, most)
+            found = _read(base, snapshot.version, kept.columns, known, most)
         if found is None or found.num_rows > most or found.nbytes > MOST_BYTES:
+            # The next one asks for its own columns only: another one may be gone.
+            self._let_go(place)
             return None
-        with self._lock:
-            self._keep(place, snapshot.version, found)
-        return found
+        self._keep(place, kept.columns, snapshot.version, found)
+        return found.select([*columns, WEIGHT])
 
-    def _keep(self, place: _Place, version: int, found: pa.Table) -> None:
-        kept = self._kept.setdefault(place, {})
-        kept.pop(version, None)
-        kept[version] = found
-        for old in list(kept)[:-_MOST_VERSIONS_KEPT]:
-            del kept[old]
-        self._kept.move_to_end(place)
-        while sum(map(_size, self._kept.values())) > MOST_BYTES:
-            self._kept.popitem(last=False)
+    def _keep(self, place: _Place, columns: tuple[str, ...], version: int, found: pa.Table) -> None:
+        with self._lock:
+            kept = self._kept.get(place)
+            if kept is None or kept.columns != columns:
+                kept = self._kept[place] = _Kept(columns)
+            kept.versions.pop(version, None)
+            kept.versions[version] = found
+            for old in list(kept.versions)[:-_MOST_VERSIONS_KEPT]:
+                del kept.versions[old]
+            self._kept.move_to_end(place)
+            while sum(_size(one.versions) for one in self._kept.values()) > MOST_BYTES:
+                self._kept.popitem(last=False)
+
+    def _let_go(self, place: _Place) -> None:
+        with self._lock:
+            self._kept.pop(place, None)
 
     def _noted(self, name: str, snapshot: Snapshot) -> Snapshot | None:
         """The version that was made the base."""
@@ -136,13 +158,37 @@ class Bases:
         if looks < LOOKS:
             (folder / str(looks)).touch()
             return False
-        version = snapshot.version
-        if version and local_changes(snapshot.location, version - 1, version, columns) is None:
+        if not _is_told(snapshot, columns):
             return False
-        aside = folder / f"{uuid.uuid4().hex}.part"
-        aside.write_text(str(version), encoding="ascii")
-        aside.replace(folder / _BASE)
+        self._note(name, snapshot)
         return True
+
+    def _note(self, name: str, snapshot: Snapshot) -> None:
+        """Make a version the base."""
+        folder = self.folder / name
+        aside = folder / f"{uuid.uuid4().hex}.part"
+        aside.write_text(str(snapshot.version), encoding="ascii")
+        aside.replace(folder / _BASE)
+
+
+def unpacked(rows: pa.Table, shape: pa.Schema) -> pa.Table:
+    """Weighted rows with the types that their columns have in a shape."""
+    types = {**dict(zip(shape.names, shape.types, strict=True)), WEIGHT: pa.int64()}
+    return rows.cast(pa.schema([(name, types[name]) for name in rows.column_names]))
+
+
+def _packed(rows: pa.Table) -> pa.Table:
+    """The same with as few bytes for decimals as their digits need, and for weights."""
+    return rows.cast(pa.schema([(field.name, _packed_type(field)) for field in rows.schema]))
+
+
+def _packed_type(field: pa.Field) -> pa.DataType:
+    kind = field.type
+    if field.name == WEIGHT:
+        return pa.int8()
+    if not pa.types.is_decimal128(kind) or kind.precision > 18:
+        return kind
+    return (pa.decimal32 if kind.precision <= 9 else pa.decimal64)(kind.precision, kind.scale)
 
 
 def _read(
@@ -173,6 +219,12 @@ def _beginning(table: pa.Table) -> int | None:
     return int(chunks[0].buffers()[1].address) if chunks else None
 
 
+def _is_told(snapshot: Snapshot, columns: Sequence[str]) -> bool:
+    """Whether the last change is told, as later ones are then, most likely."""
+    version = snapshot.version
+    return not version or local_changes(snapshot.location, version - 1, version, columns) is not None
+
+
 def _is_committed(snapshot: Snapshot) -> bool:
     """Whether this is a version as the log has it: others are staged, or cut down to some files."""
     try:
@@ -187,7 +239,7 @@ def _changed(location: Location, old: int, new: int, columns: Sequence[str], mos
     found = local_changes(location, old, new, columns)
     if found is not None:
         # The log may spell them otherwise.
-        return found.rename_columns([*columns, WEIGHT]) if found.num_rows <= most else None
+        return _packed(found.rename_columns([*columns, WEIGHT])) if found.num_rows <= most else None
     if new - old == 1:
         return None
     middle = (old + new) // 2

@@ -42,7 +42,9 @@ from trickle.lake.location import Location
 from trickle.lake.paths import is_absolute
 
 MOST_ROWS = 100_000
-"""Rows that are collected."""
+"""Rows of files that are read."""
+MOST_COLLECTED = 1_000_000
+"""Rows that are collected: where there are more, Spark has to compute them a second time."""
 MOST_BYTES = 64 << 20
 GROUP_ROWS = 100_000
 """Rows of a row group: where rows lie in some order, a lookup leaves out most groups by their statistics."""
@@ -63,9 +65,9 @@ class Few:
         if not all(is_simple(field.dataType) for field in schema.fields):
             return None
         with spark_errors(), self.engine.tuned(self.load):
-            rows = self.engine.collect(frame.limit(MOST_ROWS + 1))
+            rows = self.engine.collect(frame.limit(MOST_COLLECTED + 1))
         plain = StructType([StructField(field.name, field.dataType) for field in schema.fields])
-        return for_spark(rows, plain) if rows.num_rows <= MOST_ROWS else None
+        return for_spark(rows, plain) if rows.num_rows <= MOST_COLLECTED else None
 
 
 def is_simple(kind: DataType) -> bool:

@@ -2,8 +2,8 @@
 
 Parquet is read by whole columns: thirty rows of half a million cost as much as all of them. So the third time that
 rows of a file are looked up by a key, its columns are kept once more, in the order of the key, as Arrow has them in
-memory; at once where a table gets a base (``bases.py``). These files are mapped, not read, and a search takes as many
-steps as the key has halvings.
+memory, with as few bytes for a number as the largest one needs; at once where a table gets a base (``bases.py``). These
+files are mapped, not read, and a search takes as many steps as the key has halvings.
 
 A data file never changes, so neither does its index. All of it is a cache: what is missing is made again, and what was
 not used for long goes when room is needed. It may be deleted at any time.
@@ -23,12 +23,12 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import DateType, IntegralType, StructField, StructType
+from pyspark.sql.types import DataType, DateType, IntegralType, StructField, StructType
 
 from trickle.engine.arrow import for_spark
 from trickle.lake.bases import Bases
@@ -49,8 +49,10 @@ MOST_MAPPED = 8192
 WORKERS = max(1, min(4, os.cpu_count() or 1))
 
 _KEYS, _ROWS, _AGAIN = "keys", "rows", "again"
-_FORMAT = "2"
+_FORMAT = "3"
 """Another one when files are written or read in another way: older indexes are not found then."""
+_DIGITS_32, _DIGITS_64 = 9, 18
+"""Digits of a decimal that four bytes have, and eight."""
 _logger = logging.getLogger(__name__)
 
 
@@ -62,7 +64,7 @@ class Place:
     file: DataFile
     key: StructField
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The folder of the index. The path of a data file is never used again; its size is there for those who do."""
         return _hashed(self.location.uri, self.file.path, str(self.file.size), _named(self.key))
@@ -124,11 +126,11 @@ class Indexes:
 
     def missing_bytes(self, place: Place, schema: StructType) -> int:
         """About how many bytes are to be written before rows with these columns can be found."""
-        rows = place.file.rows or 0
-        names = [_KEYS, _ROWS, *(_column_file(field) for field in schema.fields)]
-        widths = [8, 8, *(_width(field) for field in schema.fields)]
         folder = self._folder / place.name
-        return sum(rows * w for name, w in zip(names, widths, strict=True) if not (folder / name).exists())
+        files = [(folder / _KEYS, 4), (folder / _ROWS, 4), *_files_of(folder, schema)]
+        with self._lock:
+            missing = [(path, width) for path, width in files if path not in self._mapped]
+        return (place.file.rows or 0) * sum(width for path, width in missing if not path.exists())
 
     def make_room(self, size: int) -> bool:
         """Whether so many bytes may be written; what was not used for long is removed for them."""
@@ -160,8 +162,8 @@ class Indexes:
     def _find(self, place: Place, schema: StructType, values: pa.Array) -> tuple[pa.Table, pa.Array]:
         keys, rows = self._order(place)
         positions = _positions(keys, values)
-        found = {field.name: self._column(place, field, rows).take(positions) for field in schema.fields}
-        return pa.table(found), rows.take(positions)
+        found = [self._column(place, field, rows).take(positions).cast(_kind(field.dataType)) for field in schema]
+        return pa.table(found, names=schema.names), rows.take(positions).cast(pa.int64())
 
     def _order(self, place: Place) -> tuple[pa.Array, pa.Array]:
         """The keys in order, NULL last, and the numbers of the rows in that order."""
@@ -170,7 +172,7 @@ class Indexes:
         if keys is None or rows is None or len(keys) != len(rows):
             unordered = self._read(place, place.key)
             order = pc.sort_indices(unordered)
-            keys, rows = unordered.take(order), order.cast(pa.int64())
+            keys, rows = narrow(unordered.take(order)), narrow(order)
             self._write(folder / _ROWS, rows)
             self._write(folder / _KEYS, keys)
         return keys, rows
@@ -179,7 +181,7 @@ class Indexes:
         path = self._folder / place.name / _column_file(field)
         found = self._map(path)
         if found is None or len(found) != len(rows):
-            found = self._read(place, field).take(rows)
+            found = narrow(self._read(place, field).take(rows))
             self._write(path, found)
         return found
 
@@ -266,9 +268,9 @@ def _positions(keys: pa.Array, values: pa.Array) -> pa.Array:
     values = values.slice(0, len(values) - values.null_count)
     if not len(known) or not len(values):
         return tail
-    begin = pc.search_sorted(values, known[0:1], side="left")[0].as_py()
-    end = pc.search_sorted(values, known[-1:], side="right")[0].as_py()
-    values = values.slice(begin, end - begin)
+    begin = pc.search_sorted(values, known[0:1].cast(values.type), side="left")[0].as_py()
+    end = pc.search_sorted(values, known[-1:].cast(values.type), side="right")[0].as_py()
+    values = values.slice(begin, end - begin).cast(known.type)
     first = pc.search_sorted(known, values, side="left").cast(pa.int64())
     there = pc.equal(known.take(first), values)
     first, values = first.filter(there), values.filter(there)
@@ -300,13 +302,53 @@ def _named(field: StructField) -> str:
     return f"{field.name.lower()} {field.dataType.simpleString()}"
 
 
+@cache
+def _hash_of(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:24]
+
+
 def _column_file(field: StructField) -> str:
-    return "c" + hashlib.sha256(_named(field).encode()).hexdigest()[:24]
+    return "c" + _hash_of(_named(field))
 
 
-def _width(field: StructField) -> int:
-    kind = for_spark(pa.table({"c": []}), StructType([StructField("c", field.dataType)])).schema[0].type
+def _files_of(folder: Path, schema: StructType) -> list[tuple[Path, int]]:
+    """The files that columns are kept in, and about how many bytes a value takes there."""
+    return [(folder / _column_file(field), _width(_kind(field.dataType))) for field in schema.fields]
+
+
+@cache
+def _kind(kind: DataType) -> pa.DataType:
+    """The type in which values are found."""
+    return for_spark(pa.table({"c": []}), StructType([StructField("c", kind)])).schema[0].type
+
+
+def _width(kind: pa.DataType) -> int:
+    if pa.types.is_int64(kind) or pa.types.is_decimal(kind):
+        return 4
     try:
         return max(1, int(kind.bit_width) // 8)
     except ValueError:
         return 40
+
+
+def narrow(values: pa.Array) -> pa.Array:
+    """The same numbers in the narrowest type that has them all; other values as they are.
+
+    >>> narrow(pa.array([1, None, 300])).type
+    DataType(int16)
+    """
+    if pa.types.is_integer(values.type):
+        kinds = [pa.int8(), pa.int16(), pa.int32()]
+    elif pa.types.is_decimal128(values.type):
+        scale = values.type.scale
+        kinds = [pa.decimal32(9, scale)] if scale <= _DIGITS_32 else []
+        kinds += [pa.decimal64(18, scale)] if scale <= _DIGITS_64 else []
+    else:
+        return values
+    ends = pc.min_max(values)
+    both = pa.array([ends["min"], ends["max"]], values.type)
+    for kind in (kind for kind in kinds if kind.bit_width < values.type.bit_width):
+        with suppress(pa.ArrowInvalid):
+            both.cast(kind)
+            return values.cast(kind)
+    return values

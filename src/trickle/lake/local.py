@@ -20,8 +20,8 @@ from trickle.lake.few import read_few
 from trickle.lake.location import Location
 from trickle.lake.paths import is_absolute
 
-MAX_ROWS = 100_000
-MAX_BYTES = 64 << 20
+MAX_ROWS = 1_000_000
+MAX_BYTES = 256 << 20
 """Bytes of files that are read here; change rows are read column by column, so most of it is skipped."""
 
 

@@ -24,6 +24,7 @@ from pyspark.sql.types import DateType, DecimalType, IntegralType, StringType, S
 
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.engine.arrow import for_spark
+from trickle.lake.bases import unpacked
 from trickle.lake.datafile import DataFile
 from trickle.lake.few import are_many, are_plain, opened, read_columns, with_places
 from trickle.lake.indexes import WORKERS, Indexes, Place, is_ordered, table_name
@@ -33,8 +34,8 @@ from trickle.lake.snapshot import Snapshot
 
 MOST_READ = 20_000_000
 """Rows of files without an index that are looked through."""
-MOST_FOUND = 400_000
-MOST_BYTES = 64 << 20
+MOST_FOUND = 2_000_000
+MOST_BYTES = 256 << 20
 """Rows that are found, and their size; more are left to Spark, which would be handed them with the plan."""
 
 Choose = Callable[[Sequence[DataFile]], Sequence[DataFile]]
@@ -57,12 +58,12 @@ class Wanted:
     @staticmethod
     def of(keys: pa.ChunkedArray, key: StructField, *, nulls: bool) -> Wanted | None:
         """What to look for in a column; None when its type or theirs is not compared here as Spark does."""
-        if not _is_compared(keys.type, key):
+        if not is_compared(keys.type, key):
             return None
         unique = pc.unique(keys)
         unique = unique if nulls else pc.drop_null(unique)
         try:
-            values = unique.cast(_type_of(key))
+            values = unique.cast(type_of(key))
         except pa.ArrowInvalid:  # One of them lies outside of the column's type.
             return None
         ordered = values.take(pc.sort_indices(values))
@@ -72,12 +73,13 @@ class Wanted:
         return Wanted(ordered, hashlib.sha256(sink.getvalue()).hexdigest())
 
 
-def _type_of(key: StructField) -> pa.DataType:
+def type_of(key: StructField) -> pa.DataType:
     """The Arrow type in which a column is read."""
     return _nothing(StructType([StructField(key.name, key.dataType)])).schema[0].type
 
 
-def _is_compared(kind: pa.DataType, key: StructField) -> bool:
+def is_compared(kind: pa.DataType, key: StructField) -> bool:
+    """Whether values of a type are compared here with those of a column as Spark does."""
     match key.dataType:
         case IntegralType():
             return bool(pa.types.is_integer(kind))
@@ -118,6 +120,9 @@ class Lookups:
         ``choose`` says which files may have them.
         """
         shape = with_places(schema)
+        if not len(wanted.values):
+            rows = _nothing(shape)
+            return (rows, shape) if located else (rows.select(schema.names), StructType(shape.fields[:-2]))
         if located:
             rows = self._in_files(snapshot.location, choose(snapshot.files), schema, key, wanted)
             return None if rows is None else (rows, shape)
@@ -142,8 +147,11 @@ class Lookups:
             self._new.add(name)
             return None
         self.indexes.touch(name)
+        files = choose(near.base.files)
+        # Keys that are all over the table will be so again. Where they are in some files, each has its own turn.
+        scattered = 2 * len(files) >= len(near.base.files)
         try:
-            found = self._in_files(snapshot.location, choose(near.base.files), schema, key, wanted, at_once=True)
+            found = self._in_files(snapshot.location, files, schema, key, wanted, at_once=scattered)
         except FileNotFoundError:  # The base is older than the files that were kept.
             self.indexes.bases.forget(name)
             return None
@@ -151,7 +159,7 @@ class Lookups:
             return found
         self.rows += near.since.num_rows
         since = near.since.filter(pc.is_in(near.since.column(key.name), wanted.values))
-        rows = _with_changes(found.select(schema.names), since)
+        rows = _with_changes(found.select(schema.names), unpacked(since, found.schema))
         if rows is None:
             _logger.warning("a base of %s does not fit version %s", snapshot.location.uri, snapshot.version)
             self.indexes.bases.forget(name)

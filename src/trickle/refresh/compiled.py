@@ -114,17 +114,22 @@ def visible(schema: StructType) -> StructType:
     return StructType([field for field in schema.fields if not field.name.startswith(INTERNAL_PREFIX)])
 
 
-def _compiled(
-    engine: Engine, question: Question, schemas: Mapping[TableName, StructType], names: tuple[str, ...]
-) -> Compiled:
-    described = {
+def described(schemas: Mapping[TableName, StructType]) -> dict[TableName, dict[str, str]]:
+    """The columns that queries see of tables, with their types."""
+    return {
         name: {field.name: field.dataType.simpleString() for field in visible(schema).fields}
         for name, schema in schemas.items()
     }
-    tree = build_tree(question.text, described, views=dict(question.views), max_depth=question.max_depth, names=names)
+
+
+def _compiled(
+    engine: Engine, question: Question, schemas: Mapping[TableName, StructType], names: tuple[str, ...]
+) -> Compiled:
+    columns = described(schemas)
+    tree = build_tree(question.text, columns, views=dict(question.views), max_depth=question.max_depth, names=names)
     if question.wanted is not None and question.wanted != names:
         tree = Project(tree, Output.keep(question.wanted))
-    tree = bind_clock(rewrite(tree))
+    tree = bind_clock(rewrite(tree, columns))
     analyst = Analyst(engine, {str(name): visible(schema) for name, schema in schemas.items()})
     analyst.refuse_chance(tree)
     stages = split(tree, analyst.types_of, OWN, analyst.stored_types)

@@ -15,7 +15,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 from trickle.algebra.names import quote
 from trickle.algebra.weights import WEIGHT
 from trickle.delta.optimize.nulls import Removal
-from trickle.delta.reach import given_by
+from trickle.delta.reach import given_together
 from trickle.engine import Engine, spark_errors
 from trickle.engine.tuning import Load, is_light, load_of
 from trickle.lake.datafile import DataFile
@@ -23,9 +23,10 @@ from trickle.lake.few import Few, rows_at_hand
 from trickle.lake.lookup import Lookups, Wanted
 from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot
+from trickle.lake.tuples import matching
 from trickle.operators import Face, Filter, Operator, Project, Scan, Step, Values, walk
 from trickle.refresh.held import Held
-from trickle.refresh.narrowing import Narrowing, all_values, empty_steps, files_with, without_empty
+from trickle.refresh.narrowing import Narrowing, empty_steps, files_with, together, without_empty
 from trickle.refresh.ranges import is_ranged, ranges_of
 from trickle.refresh.recursion import MAX_DEPTH, resolved
 from trickle.refresh.texts import Known, Texts
@@ -34,7 +35,7 @@ from trickle.sql.clock import with_moments
 
 __all__ = ["Faces", "Held", "Table", "change_columns"]
 
-MOST_HELD = 500_000
+MOST_HELD = 2_000_000
 """Rows that are held on the driver at the most; more are held by Spark."""
 MOST_AT_HAND = 2_000
 """Rows of a table up to which it travels with the plan: no file is opened by Spark, no job broadcasts it."""
@@ -91,7 +92,8 @@ class Faces:
         known = None if final is not tree else known or Known(tree)
         if not self.is_small:
             return self._run(final, known)
-        narrowing = Narrowing(self._snapshot, self._keys, self._look_up, self._computed, dict(self.steps))
+        steps = dict(self.steps)
+        narrowing = Narrowing(self._snapshot, self._values, self._look_up, self._counts, self._computed, steps)
         with self._stepping(narrowing.steps):
             less = narrowing.tree(final)
             empty = empty_steps(less, self.steps)
@@ -110,7 +112,9 @@ class Faces:
     def _computed(self, part: Operator) -> Held:
         return self.hold(*self._run(part, None))
 
-    def _look_up(self, leaf: Scan, key: StructField, keys: pa.ChunkedArray, nulls: bool) -> Held | None:
+    def _look_up(
+        self, leaf: Scan, key: StructField, keys: pa.ChunkedArray, nulls: bool, wanted_with: pa.Table | None
+    ) -> Held | None:
         """The rows of a table that have some keys, where they can be looked up here."""
         wanted = Wanted.of(keys, key, nulls=nulls)
         if wanted is None:
@@ -124,7 +128,12 @@ class Faces:
 
         schema = pick(snapshot.schema, [own for own, _ in leaf.fields])
         found = self.lookups.find(snapshot, schema, key, wanted, choose=choose, located=leaf.located)
-        return None if found is None else Held(None, found[0].num_rows, *found)
+        if found is None:
+            return None
+        rows, shape = found
+        if wanted_with is not None:
+            rows = matching(rows, shape, wanted_with)
+        return Held(None, rows.num_rows, rows, shape)
 
     def _run(self, tree: Operator, known: Known | None) -> tuple[DataFrame, Load]:
         leaves: dict[str, list[Scan | Step]] = {}
@@ -174,15 +183,20 @@ class Faces:
     def _load(self, tree: Operator) -> Load:
         if not self.is_small:
             return "change"
-        counts: list[int | None] = []
+        return load_of(self._counts(tree))
+
+    def _counts(self, tree: Operator) -> Iterator[int | None]:
+        """How many rows each leaf of a tree has, where that is known."""
         for node in walk(tree):
             if isinstance(node, Step) or (isinstance(node, Scan) and node.face is Face.CHANGE):
-                source = self._source(node)
-                assert isinstance(source, Held)
-                counts.append(source.rows)
+                held = self._source(node)
+                assert isinstance(held, Held)
+                if held.tree is None:
+                    yield held.rows
+                else:
+                    yield from self._counts(held.tree)
             elif isinstance(node, Scan):
-                counts.extend([file.rows for file in self._files(node)] if node.rows is None else [node.rows])
-        return load_of(counts)
+                yield from [file.rows for file in self._files(node)] if node.rows is None else [node.rows]
 
     def hold(self, frame: DataFrame, load: Load) -> Held:
         """Compute rows once: on the driver when they are few, else where Spark keeps them."""
@@ -272,15 +286,16 @@ class Faces:
         name = pick(self._snapshot(leaf).schema, [column])[0].name
         return all(file.nulls.get(name) == 0 for file in self._files(leaf))
 
-    def _keys(self, leaf: Scan | Step, column: str) -> pa.ChunkedArray | None:
-        """The values of a column of what the driver has; perhaps some more."""
+    def _values(self, leaf: Scan | Step, columns: Sequence[str]) -> pa.Table | None:
+        """Some columns of what the driver has; perhaps some more rows."""
         held = self._held(leaf)
         if held is None:
             return None
         if held.table is not None:
-            return held.table.column(column)
-        below = None if held.tree is None else given_by(held.tree, column)
-        return all_values(self._keys(*one) for one in below or ())
+            return held.table.select(columns)
+        below = None if held.tree is None else given_together(held.tree, columns)
+        parts = [self._values(leaf, names) for leaf, names in below or ()]
+        return together(parts, columns)
 
     def _held(self, leaf: Scan | Step) -> Held | None:
         """What a change or step was computed to be."""

@@ -48,7 +48,7 @@ from trickle.sql.recursive import is_recursive
 from trickle.tables.reading import Reading
 from trickle.warehouse import Warehouse
 
-SMALL_CHANGE = 100_000
+SMALL_CHANGE = 1_000_000
 """Changed rows up to which what is computed from them is held on the driver."""
 
 

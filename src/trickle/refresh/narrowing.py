@@ -24,39 +24,46 @@ from pyspark.sql.types import DateType, DecimalType, StructField
 from trickle.algebra.weights import FILE, ROW
 from trickle.delta.optimize.join_order import is_small
 from trickle.delta.optimize.prune import prune
-from trickle.delta.reach import equalities, given_by, narrowed
+from trickle.delta.reach import conjuncts, equalities, given_by, given_together, narrowed
 from trickle.lake.datafile import DataFile
 from trickle.lake.scan import pick
 from trickle.lake.skipping import span
 from trickle.lake.snapshot import Snapshot
-from trickle.operators import Filter, Join, JoinKind, Operator, Scan, Step, walk
+from trickle.operators import Face, Filter, Join, JoinKind, Operator, Scan, Step, walk
 from trickle.refresh.held import Held
 from trickle.refresh.ranges import Range, covered, distance, is_ranged, ranges_of, within
+from trickle.sql.rewrites.conditions import chooses
 
 BIG_ROWS = 200_000
 """Rows of a table from which on it is worth a condition."""
 HOLD_ROWS = 2_000_000
 """Rows of a table from which on it is worth a job."""
+MANY_ROWS = 20_000
+"""Rows at hand from which on it is worth a job to be rid of most of them."""
 _MOST_COVERED = 0.5
 PAGE_ROWS = 20_000
 """Rows of a page of a Parquet file as Spark writes it: of a range at least one page is read."""
 
-Keys = Callable[[Scan | Step, str], pa.ChunkedArray | None]
-"""The values of a column of a change or step that is on the driver."""
+Values = Callable[[Scan | Step, Sequence[str]], pa.Table | None]
+"""Columns of a change or step that is on the driver."""
 SnapshotOf = Callable[[Scan], Snapshot]
 _End = tuple[str, str, bool]
 """A column of the small side, the column of the other side that it equals, and whether NULL equals NULL."""
-LookUp = Callable[[Scan, StructField, pa.ChunkedArray, bool], Held | None]
-"""The rows of a table that have some values in a column, or NULL where that counts; None when that is too much."""
+LookUp = Callable[[Scan, StructField, pa.ChunkedArray, bool, pa.Table | None], Held | None]
+"""The rows of a table that have some values in a column, or NULL where that counts; None when that is too much. The
+last are values of several columns of which they need only have those that are there together."""
 
 
 @dataclass
 class Narrowing:
-    """What is known while a tree is narrowed. ``hold`` computes a relation, and ``steps`` has what was held."""
+    """What is known while a tree is narrowed. ``counts`` tells how many rows the leaves of a tree have, ``hold``
+    computes a relation, and ``steps`` has what was held.
+    """
 
     snapshot_of: SnapshotOf
-    keys_of: Keys
+    values_of: Values
     look_up: LookUp
+    counts: Callable[[Operator], Iterable[int | None]]
     hold: Callable[[Operator], Held]
     steps: dict[str, Held]
     done: list[str] | None = field(default_factory=list)
@@ -86,11 +93,40 @@ class Narrowing:
         """The small side of a join, held where that is worth it, and the other one with what it leaves to be read."""
         if self._is_worth_holding(giver, taker, ends):
             giver = self._held(giver)
-        # A table is looked up by one column: the first that reaches it.
+        # A table is looked up by one column: the first that reaches it. Of what is found, the others choose.
         tightest = sorted(ends, key=lambda end: self._expected(giver, taker, end)) if len(ends) > 1 else ends
+        others = self._reached_together(giver, taker, ends) if len(ends) > 1 else {}
+        before = len(self.steps)
         for mine, theirs, null_safe in tightest:
-            taker = self._narrowed(giver, mine, taker, theirs, null_safe)
-        return giver, taker
+            taker = self._narrowed(giver, mine, taker, theirs, null_safe, others)
+        # What is at hand of the taker now may restrict the rest of it.
+        again = len(self.steps) > before and self._has_big(taker)
+        return giver, self.tree(taker) if again else taker
+
+    def _has_big(self, tree: Operator) -> bool:
+        """Whether a big table is left to be read."""
+        tables = [node for node in walk(tree) if isinstance(node, Scan) and node.face is not Face.CHANGE]
+        return any(_rows(self.snapshot_of(table)) >= BIG_ROWS for table in tables)
+
+    def _reached_together(self, giver: Operator, taker: Operator, ends: list[_End]) -> dict[Scan, pa.Table]:
+        """For tables that several columns of the giver reach: the values that their columns have together."""
+        reached: dict[Scan, dict[str, tuple[str, bool]]] = {}
+        for mine, theirs, null_safe in ends:
+
+            def note(scan: Scan, column: str, end: tuple[str, bool] = (mine, null_safe)) -> Operator:
+                reached.setdefault(scan, {}).setdefault(column, end)
+                return scan
+
+            narrowed(taker, theirs, note)
+        found: dict[Scan, pa.Table] = {}
+        for scan, columns in reached.items():
+            # A table that is read twice may be reached by one column here and by the other there.
+            if len(columns) == 1 or sum(node == scan for node in walk(taker)) > 1:
+                continue
+            values = self._values(giver, [mine for mine, _ in columns.values()])
+            if values is not None and not _has_null(values, [null_safe for _, null_safe in columns.values()]):
+                found[scan] = values.rename_columns(list(columns))
+        return found
 
     def _expected(self, giver: Operator, taker: Operator, end: _End) -> float:
         """About how many rows have the giver's keys, when each value between the bounds of a column is as frequent."""
@@ -112,11 +148,18 @@ class Narrowing:
         return sum(found) if found else math.inf
 
     def _keys(self, giver: Operator, mine: str) -> pa.ChunkedArray | None:
-        return all_values(self.keys_of(leaf, column) for leaf, column in given_by(giver, mine) or ())
+        values = self._values(giver, [mine])
+        return None if values is None else values.column(0)
+
+    def _values(self, giver: Operator, columns: Sequence[str]) -> pa.Table | None:
+        """The values that columns have together, row by row; perhaps some more."""
+        parts = [self.values_of(leaf, names) for leaf, names in given_together(giver, columns) or ()]
+        return together(parts, columns)
 
     def _is_worth_holding(self, giver: Operator, taker: Operator, ends: list[_End]) -> bool:
-        """Whether the keys are not at hand, and a big table would be narrowed by them."""
-        if any(given_by(giver, mine) is not None for mine, *_ in ends):
+        """Whether the keys are not at hand, or many of them need not be, and a big table would be narrowed by them."""
+        at_hand = any(given_by(giver, mine) is not None for mine, *_ in ends)
+        if at_hand and not self._leaves_few(giver):
             return False
         found: list[Scan] = []
 
@@ -128,6 +171,13 @@ class Narrowing:
         for _, theirs, _ in ends:
             narrowed(taker, theirs, note)
         return bool(found)
+
+    def _leaves_few(self, giver: Operator) -> bool:
+        """Whether many rows are at hand, and what they are joined with leaves few of them."""
+        joins = [node for node in walk(giver) if isinstance(node, Join)]
+        if not any(join.kind in (JoinKind.INNER, JoinKind.SEMI) and _is_chosen(join) for join in joins):
+            return False
+        return max((rows or 0 for rows in self.counts(giver)), default=0) >= MANY_ROWS
 
     def _held(self, giver: Operator) -> Step:
         return self._step("held", self.hold(giver), tuple((column, column) for column in giver.columns))
@@ -143,7 +193,15 @@ class Narrowing:
         if self.done is not None:
             self.done.append(what)
 
-    def _narrowed(self, giver: Operator, mine: str, taker: Operator, theirs: str, null_safe: bool) -> Operator:
+    def _narrowed(
+        self,
+        giver: Operator,
+        mine: str,
+        taker: Operator,
+        theirs: str,
+        null_safe: bool,
+        others: Mapping[Scan, pa.Table],
+    ) -> Operator:
         """The taker, of which only those rows are read whose column can equal the giver's."""
         keys = self._keys(giver, mine)
         # Which column comes first depends on the rows.
@@ -156,7 +214,7 @@ class Narrowing:
         def narrow(scan: Scan, column: str) -> Operator:
             nonlocal ranges
             nulls = null_safe and bool(keys.null_count)
-            found = self.look_up(scan, pick(self.snapshot_of(scan).schema, [column])[0], keys, nulls)
+            found = self.look_up(scan, pick(self.snapshot_of(scan).schema, [column])[0], keys, nulls, others.get(scan))
             if found is not None:
                 places = ((FILE, FILE), (ROW, ROW)) if scan.located else ()
                 return self._step("found", found, (*scan.fields, *places))
@@ -182,14 +240,23 @@ class Narrowing:
         return field if is_ranged(field.dataType) and _rows(snapshot) >= BIG_ROWS else None
 
 
-def all_values(parts: Iterable[pa.ChunkedArray | None]) -> pa.ChunkedArray | None:
-    """The values of all parts together; None where one is not known, or is of another type."""
-    known: list[pa.ChunkedArray] = []
-    for part in parts:
-        if part is None or (known and part.type != known[0].type):
-            return None
-        known.append(part)
-    return pa.chunked_array([chunk for part in known for chunk in part.chunks], known[0].type) if known else None
+def together(parts: Sequence[pa.Table | None], names: Sequence[str]) -> pa.Table | None:
+    """The rows of all parts under other names; None where one is not known, or is of other types."""
+    known = [part.rename_columns(list(names)) for part in parts if part is not None]
+    if not known or len(known) < len(parts) or any(part.schema.types != known[0].schema.types for part in known):
+        return None
+    return pa.concat_tables(known)
+
+
+def _has_null(values: pa.Table, counts: Sequence[bool]) -> bool:
+    """Whether there is NULL in a column where it counts."""
+    return any(column.null_count for column, count in zip(values.columns, counts, strict=True) if count)
+
+
+def _is_chosen(join: Join) -> bool:
+    """Whether conditions on one side of a join leave few of its rows."""
+    filters = [node for side in join.inputs for node in walk(side) if isinstance(node, Filter)]
+    return any(chooses(part) for node in filters for part in conjuncts(node.condition))
 
 
 def _rows(snapshot: Snapshot) -> int:

@@ -54,7 +54,7 @@ def bind_clock(tree: Operator) -> Operator:
 
 
 def _bound(node: Operator) -> Operator:
-    if not any(_has_clock(expression) for expression in node.expressions):
+    if not any(has_clock(expression) for expression in node.expressions):
         return node
     match node:
         case Filter():
@@ -75,8 +75,8 @@ def _bound(node: Operator) -> Operator:
 
 def _above_join(node: Join, condition: Expr) -> Operator:
     parts = list(condition.flatten()) if isinstance(condition, exp.And) else [condition]
-    steady = [part for part in parts if not _has_clock(part)]
-    moving = [_now(part) for part in parts if _has_clock(part)]
+    steady = [part for part in parts if not has_clock(part)]
+    moving = [_now(part) for part in parts if has_clock(part)]
     joined = replace(node, condition=exp.and_(*steady) if steady else None)
     return Filter(joined, exp.and_(*moving))
 
@@ -88,7 +88,7 @@ def _below_aggregate(node: Aggregate) -> Operator:
     for call in node.calls:
         value = call.value.copy()
         for argument in _arguments(value):
-            if _has_clock(argument):
+            if has_clock(argument):
                 name = f"__trickle_clock_{call.name}_{len(added)}"
                 added.append(Output(name, _now(argument)))
                 argument.replace(col(name))
@@ -106,7 +106,8 @@ def _arguments(call: Expr) -> list[Expr]:
     return [inner for one in arguments for inner in (one.expressions if isinstance(one, exp.Distinct) else [one])]
 
 
-def _has_clock(expression: Expr) -> bool:
+def has_clock(expression: Expr) -> bool:
+    """Whether an expression reads the clock."""
     return any(reads_clock(node) for node in expression.walk())
 
 

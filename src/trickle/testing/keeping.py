@@ -152,8 +152,8 @@ class Keeping:
         for name, table in rows.items():
             self._face_both(name, table)
         self._oracle = to_duckdb(text, lambda name: _table(name, Face.NEW))
-        built = build_tree(text, {TableName.of([name]): columns for name, columns in schemas.items()}, standard=True)
-        self.tree = rewrite(built)
+        described = {TableName.of([name]): columns for name, columns in schemas.items()}
+        self.tree = rewrite(build_tree(text, described, standard=True), described)
         self._delta = differentiate(self.tree)
         self.result = self._bench.rows(self._oracle)
         self._expect("the tree as built", self._run(self.tree), self.result)

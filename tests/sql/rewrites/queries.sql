@@ -163,3 +163,31 @@ SELECT x.s FROM (SELECT s, a FROM t) x, (SELECT a, b FROM u) y WHERE x.a = y.a A
 SELECT a FROM t EXCEPT SELECT a FROM u
 SELECT a FROM t WHERE 1 = 2
 SELECT t.id FROM t, u, v WHERE t.a = u.a AND u.b = v.b AND v.a = t.b AND t.s = v.s
+
+-- chosen groups
+SELECT sum(t.b) AS n FROM t JOIN u ON t.a = u.a WHERE u.s = 'x' AND t.b < (SELECT 2 * avg(w.b) FROM t w WHERE w.a = u.a)
+SELECT t.id, u.b FROM t, u, v WHERE t.a = u.a AND u.b = v.b AND t.s LIKE 'x%' AND v.s = 'y' AND u.id = (SELECT min(w.id) FROM u w JOIN v m ON w.b = m.b WHERE m.s = 'y' AND w.a = t.a)
+SELECT id, (SELECT count(*) FROM u WHERE u.a = t.a) AS n FROM t WHERE s IN ('x', 'z')
+SELECT id, (SELECT count(*) FROM u WHERE u.a = t.a AND u.b = t.b) AS n FROM t WHERE s = 'x' AND id = 1
+SELECT id, (SELECT count(*) FROM u WHERE u.a = t.a) AS n FROM t WHERE a = 1
+SELECT id, (SELECT count(*) FROM u WHERE u.a IS NOT DISTINCT FROM t.a) AS n FROM t WHERE s = 'x'
+SELECT id, (SELECT count(*) FROM u WHERE u.a = t.a) AS n FROM t WHERE a IN (SELECT a FROM v WHERE s = 'x')
+SELECT id FROM t WHERE a IN (SELECT a FROM v WHERE s = 'x') AND b >= (SELECT sum(b) FROM u WHERE u.a = t.a AND u.id = t.id)
+SELECT id FROM t WHERE a NOT IN (SELECT a FROM v WHERE s = 'x' AND a IS NOT NULL) AND b >= (SELECT min(b) FROM u WHERE u.a = t.a)
+SELECT t.id, v.b FROM t JOIN v ON v.a = t.b WHERE v.s = 'x' AND t.id >= (SELECT min(b) FROM u WHERE u.a = t.b)
+SELECT id FROM t WHERE s = 'x' AND NOT EXISTS (SELECT 1 FROM u WHERE u.a = t.a GROUP BY u.a HAVING count(*) > 1)
+SELECT id FROM t WHERE s = 'x' AND a NOT IN (SELECT a FROM u GROUP BY a HAVING count(*) > 1)
+SELECT id FROM t WHERE s = 'x' AND a IN (SELECT a FROM u GROUP BY a HAVING count(*) > 1)
+SELECT x.a, x.n, t.id FROM (SELECT a, count(*) AS n FROM u GROUP BY a) x JOIN t ON t.a = x.a WHERE t.s = 'x'
+SELECT x.a, x.n, t.id FROM (SELECT a, count(*) AS n FROM u GROUP BY a) x LEFT JOIN t ON t.a = x.a AND t.s = 'x'
+SELECT x.a, x.n, t.id FROM t LEFT JOIN (SELECT a, count(*) AS n FROM u GROUP BY a) x ON t.a = x.a AND t.s = 'x'
+SELECT x.a, x.n, t.id FROM t FULL JOIN (SELECT a, count(*) AS n FROM u GROUP BY a) x ON t.a = x.a AND t.s = 'x'
+SELECT y.id, x.n FROM (SELECT * FROM t WHERE s = 'x') y FULL JOIN (SELECT a, count(*) AS n FROM u GROUP BY a) x ON y.a = x.a
+SELECT t.id, x.n FROM t LEFT JOIN v ON v.b = t.b AND v.s = 'x' LEFT JOIN (SELECT a, count(*) AS n FROM u GROUP BY a) x ON x.a = v.a
+SELECT t.id, x.n FROM t JOIN (SELECT a, count(*) AS n FROM (SELECT a, b FROM u WHERE b > 1 UNION ALL SELECT b, a FROM v) w GROUP BY a) x ON x.a = t.a WHERE t.s = 'x'
+SELECT t.id, x.n FROM t JOIN (SELECT u.a, count(v.id) AS n FROM u LEFT JOIN v ON v.b = u.b GROUP BY u.a) x ON x.a = t.a WHERE t.s = 'x'
+SELECT t.id, x.n FROM t JOIN (SELECT v.a, count(*) AS n FROM u LEFT JOIN v ON v.b = u.b GROUP BY v.a) x ON x.a = t.a WHERE t.s = 'x'
+SELECT t.id, x.n FROM t JOIN (SELECT a, max(r) AS n FROM (SELECT a, rank() OVER (PARTITION BY a ORDER BY b) AS r FROM u) w GROUP BY a) x ON x.a = t.a WHERE t.s = 'x'
+SELECT t.id, x.n FROM t JOIN (SELECT a, max(r) AS n FROM (SELECT a, rank() OVER (PARTITION BY b ORDER BY a) AS r FROM u) w GROUP BY a) x ON x.a = t.a WHERE t.s = 'x'
+SELECT t.id, x.n FROM t JOIN (SELECT a, count(*) AS n FROM (SELECT a, b FROM u ORDER BY a, b, id LIMIT 3) w GROUP BY a) x ON x.a = t.a WHERE t.s = 'x'
+SELECT x.n, y.m FROM (SELECT a, count(*) AS n FROM u GROUP BY a) x JOIN (SELECT a, sum(b) AS m FROM v GROUP BY a) y ON x.a = y.a JOIN t ON t.a = x.a WHERE t.s = 'x'

@@ -12,6 +12,7 @@ from trickle.algebra.names import TableName
 from trickle.operators import Operator, show
 from trickle.sql.build import build_tree
 from trickle.sql.lower import lower
+from trickle.sql.rewrites import rewrite
 
 SCHEMAS = {TableName.of([name]): {"id": "int", "a": "int", "b": "int", "s": "string"} for name in ("t", "u", "v")}
 
@@ -39,6 +40,11 @@ def _hashable(value: object) -> object:
 
 def tree_of(text: str) -> Operator:
     return build_tree(text, SCHEMAS, standard=True)
+
+
+def typed(tree: Operator) -> Operator:
+    """The tree rewritten with the types of columns known, as they are to the engine."""
+    return rewrite(tree, SCHEMAS)
 
 
 def through(text: str, rule: Callable[[Operator], Operator]) -> str:

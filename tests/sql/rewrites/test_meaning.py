@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sql.rewrites.relations import database, rows_of, through, tree_of
+from tests.sql.rewrites.relations import database, rows_of, through, tree_of, typed
 from trickle.operators import Apply, Operator, walk
 from trickle.sql.rewrites import rewrite
 from trickle.sql.rewrites.decorrelate import decorrelate
@@ -22,7 +22,7 @@ DATABASES = [
 QUERIES = [line for line in (Path(__file__).parent / "queries.sql").read_text().splitlines() if line[:6] == "SELECT"]
 
 
-@pytest.mark.parametrize("rule", [decorrelate, rewrite])
+@pytest.mark.parametrize("rule", [decorrelate, rewrite, typed])
 @pytest.mark.parametrize("text", QUERIES)
 def test_a_rewritten_query_gives_the_same_rows(text: str, rule: Callable[[Operator], Operator]) -> None:
     text, _, spelled = text.partition(" ==> ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.sql.rewrites.random_queries import RandomQuery
-from tests.sql.rewrites.relations import database, rows_of, through
+from tests.sql.rewrites.relations import database, rows_of, through, typed
 from trickle.sql.rewrites import rewrite
 from trickle.sql.rewrites.decorrelate import decorrelate
 
@@ -15,7 +15,7 @@ DATABASES = [database(seed, rows) for seed, rows in enumerate([(6, 6, 6), (9, 4,
 @pytest.mark.parametrize("seed", range(80))
 def test_a_random_query_gives_the_same_rows(seed: int) -> None:
     text = RandomQuery(seed).text()
-    for rule in (decorrelate, rewrite):
+    for rule in (decorrelate, rewrite, typed):
         rewritten = through(text, rule)
         for connection in DATABASES:
             assert rows_of(connection, rewritten) == rows_of(connection, text), text

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trickle.delta.stages import Stage
-from trickle.operators import Operator, show
-from trickle.refresh.compiled import visible
+from trickle.operators import show
+from trickle.refresh.compiled import described
 from trickle.refresh.dependencies import DEEPEST
 from trickle.refresh.explain.opened import QUERY, UNSTEADY, Asked, read_query
 from trickle.refresh.explain.words import Speller, column_list, named, table_name
 from trickle.sql.build import build_tree
 from trickle.sql.clock import bind_clock
-from trickle.sql.rewrites import RULES
+from trickle.sql.rewrites import rules
 from trickle.warehouse import Warehouse
 
 
@@ -38,24 +38,20 @@ def _texts(asked: Asked) -> Iterator[tuple[str, str]]:
 
 def _trees(asked: Asked) -> Iterator[tuple[str, str]]:
     """The tree as built, and after each rule that changed it."""
-    tree = _built(asked)
-    yield "tree", show(tree)
-    for rule in (*RULES, bind_clock):
-        after = rule(tree)
-        if after != tree:
-            yield f"after {rule.__name__}", show(after)
-        tree = after
-
-
-def _built(asked: Asked) -> Operator:
-    schemas = {source.name: visible(asked.reading.snapshot(source).schema) for source in asked.reading.tables}
-    return build_tree(
+    schemas = described({source.name: asked.reading.snapshot(source).schema for source in asked.reading.tables})
+    tree = build_tree(
         asked.run.text,
-        {name: {f.name: f.dataType.simpleString() for f in schema.fields} for name, schema in schemas.items()},
+        schemas,
         views={name: view.text for name, view in asked.reading.views.items()},
         names=asked.columns,
         max_depth=DEEPEST,
     )
+    yield "tree", show(tree)
+    for rule in (*rules(schemas), bind_clock):
+        after = rule(tree)
+        if after != tree:
+            yield f"after {rule.__name__}", show(after)
+        tree = after
 
 
 def _stages(stages: Sequence[Stage]) -> Iterator[tuple[str, str]]:

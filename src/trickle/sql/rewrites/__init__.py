@@ -1,14 +1,19 @@
 """Rewrites of operator trees: from what the builder makes of a query to what the engine differentiates (pure).
 
 Each rule is a function from a tree to a tree that means the same, alone in its module, whose head argues why. They run
-in the order of ``RULES``: filters are pushed again after left joins have become inner ones, for then more can pass.
+in the order of ``rules``: filters are pushed again after left joins have become inner ones, for then more can pass, and
+after semi joins were added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
+from types import MappingProxyType
 
+from trickle.algebra.names import TableName
 from trickle.operators import Operator
+from trickle.sql.rewrites.ask import ask
 from trickle.sql.rewrites.connect import connect
 from trickle.sql.rewrites.copy import fresh_copy
 from trickle.sql.rewrites.decorrelate import decorrelate
@@ -21,23 +26,34 @@ from trickle.sql.rewrites.strengthen import strengthen
 
 Rule = Callable[[Operator], Operator]
 
-RULES: tuple[Rule, ...] = (
-    decorrelate,
-    null_aware,
-    simplify,
-    push_filters,
-    strengthen,
-    push_filters,
-    connect,
-    prune,
-    simplify,
-)
+Schemas = Mapping[TableName, Mapping[str, str]]
+"""The columns of tables with their types."""
 
-__all__ = ["RULES", "Names", "Rule", "fresh_copy", "rewrite"]
+__all__ = ["Names", "Rule", "Schemas", "fresh_copy", "rewrite", "rules"]
 
 
-def rewrite(tree: Operator) -> Operator:
-    """The same relation without subqueries, in a form that is good to differentiate."""
-    for rule in RULES:
+def rules(schemas: Schemas) -> tuple[Rule, ...]:
+    """The rules in their order."""
+    return (
+        decorrelate,
+        null_aware,
+        simplify,
+        push_filters,
+        strengthen,
+        push_filters,
+        connect,
+        wraps(ask)(partial(ask, types=schemas)),
+        push_filters,
+        prune,
+        simplify,
+    )
+
+
+def rewrite(tree: Operator, schemas: Schemas = MappingProxyType({})) -> Operator:
+    """The same relation without subqueries, in a form that is good to differentiate.
+
+    Where types are not known, less is done.
+    """
+    for rule in rules(schemas):
         tree = rule(tree)
     return tree

@@ -51,6 +51,16 @@ def is_volatile(expression: Expr) -> bool:
     return any(call.name.lower() in VOLATILE for call in expression.find_all(exp.Anonymous))
 
 
+def chooses(part: Expr) -> bool:
+    """Whether a conjunct leaves few rows, as a rule.
+
+    >>> from sqlglot import parse_one
+    >>> [chooses(parse_one(text)) for text in ("a = 1", "a IN (1, 2)", "a LIKE 'b%'", "a > 1", "NOT a = 1")]
+    [True, True, True, False, False]
+    """
+    return isinstance(part, exp.EQ | exp.NullSafeEQ | exp.In | exp.Like)
+
+
 def resolved(expression: Expr, values: Mapping[str, Expr]) -> Expr:
     """The expression with columns replaced by what they stand for."""
     return substituted(expression, values) if values else expression
