@@ -72,35 +72,35 @@ def conjuncts(condition: Expr) -> list[Expr]:
 
 def given_by(tree: Operator, column: str) -> tuple[tuple[Scan | Step, str], ...] | None:
     """Changes and steps, with a column each, that have all values of a column; None when a table is among them."""
-    match tree:
-        case Scan() | Step():
-            if isinstance(tree, Scan) and tree.face is not Face.CHANGE:
-                return None
-            stored = {name: own for own, name in tree.fields}.get(column)
-            return None if stored is None else ((tree, stored),)
-        case Project():
-            value = next(output.value for output in tree.outputs if output.name == column)
-            return given_by(tree.input, value.name) if isinstance(value, exp.Column) else None
-        case UnionAll():
-            found = [given_by(part, column) for part in tree.parts]
-            return None if None in found else tuple(leaf for part in found if part for leaf in part)
-        case Join():
-            if column in tree.left.columns:
-                return given_by(tree.left, column)
-            # To the right of a left join NULLs come in.
-            return given_by(tree.right, column) if tree.kind is JoinKind.INNER else None
-        case Filter() | Generate() | Aggregate() | Window():
-            return given_by(tree.input, column) if column in tree.input.columns else None
-        case _:
-            return None
+    found = given_together(tree, [column])
+    return None if found is None else tuple((leaf, stored[0]) for leaf, stored in found)
 
 
 def given_together(tree: Operator, columns: Sequence[str]) -> tuple[tuple[Scan | Step, list[str]], ...] | None:
-    """The same for several columns, where the same leaves have them: row by row their values belong together."""
-    found = [leaves for column in columns if (leaves := given_by(tree, column)) is not None]
-    if len(found) < len(columns) or len({tuple(leaf for leaf, _ in leaves) for leaves in found}) != 1:
-        return None
-    return tuple((each[0][0], [stored for _, stored in each]) for each in zip(*found, strict=True))
+    """The same for several columns: row by row, the values that they have in a leaf belong together."""
+    wanted = set(columns)
+    match tree:
+        case Scan() | Step():
+            stored = {name: own for own, name in tree.fields}
+            at_hand = not isinstance(tree, Scan) or tree.face is Face.CHANGE
+            return ((tree, [stored[name] for name in columns]),) if at_hand and wanted <= stored.keys() else None
+        case Project():
+            values = {output.name: output.value for output in tree.outputs}
+            below = [value.name for name in columns if isinstance(value := values[name], exp.Column)]
+            return given_together(tree.input, below) if len(below) == len(columns) else None
+        case UnionAll():
+            parts = [given_together(part, columns) for part in tree.parts]
+            return None if None in parts else tuple(leaf for part in parts if part for leaf in part)
+        case Join():
+            if wanted <= set(tree.left.columns):
+                return given_together(tree.left, columns)
+            # To the right of a left join NULLs come in.
+            inner = tree.kind is JoinKind.INNER and wanted <= set(tree.right.columns)
+            return given_together(tree.right, columns) if inner else None
+        case Filter() | Generate() | Aggregate() | Window():
+            return given_together(tree.input, columns) if wanted <= set(tree.input.columns) else None
+        case _:
+            return None
 
 
 def narrowed(tree: Operator, column: str, narrow: Narrow) -> Operator:
@@ -138,10 +138,27 @@ def _join(tree: Join, column: str, narrow: Narrow) -> Operator:
     from_left = column in tree.left.columns
     left = narrowed(tree.left, column, narrow) if from_left else tree.left
     right = tree.right if from_left else narrowed(tree.right, column, narrow)
-    # The other side has the same values where the join says so.
+    # The other side has the same values where the join says so. Of columns that are not a table's the types may differ:
+    # what equals a text that equals a number need not equal another such text.
+    if not _is_stored(tree.left if from_left else tree.right, column):
+        return replace(tree, left=left, right=right)
     for one in equalities(tree):
         if from_left and one.left == column:
             right = narrowed(right, one.right, narrow)
         elif not from_left and one.right == column:
             left = narrowed(left, one.left, narrow)
     return replace(tree, left=left, right=right)
+
+
+def _is_stored(tree: Operator, column: str) -> bool:
+    """Whether a column is one of a table's. Equalities of such columns have one type, or say what they convert."""
+    match tree:
+        case Scan():
+            return any(name == column for _, name in tree.fields)
+        case Project():
+            value = next(output.value for output in tree.outputs if output.name == column)
+            return isinstance(value, exp.Column) and _is_stored(tree.input, value.name)
+        case UnionAll():
+            return all(_is_stored(part, column) for part in tree.parts)
+        case _:
+            return any(_is_stored(child, column) for child in tree.inputs if column in child.columns)

@@ -177,7 +177,8 @@ class Narrowing:
         joins = [node for node in walk(giver) if isinstance(node, Join)]
         if not any(join.kind in (JoinKind.INNER, JoinKind.SEMI) and _is_chosen(join) for join in joins):
             return False
-        return max((rows or 0 for rows in self.counts(giver)), default=0) >= MANY_ROWS
+        at_hand = [node for node in walk(giver) if isinstance(node, Step | Scan) and _is_at_hand(node)]
+        return max((rows or 0 for leaf in at_hand for rows in self.counts(leaf)), default=0) >= MANY_ROWS
 
     def _held(self, giver: Operator) -> Step:
         return self._step("held", self.hold(giver), tuple((column, column) for column in giver.columns))
@@ -251,6 +252,10 @@ def together(parts: Sequence[pa.Table | None], names: Sequence[str]) -> pa.Table
 def _has_null(values: pa.Table, counts: Sequence[bool]) -> bool:
     """Whether there is NULL in a column where it counts."""
     return any(column.null_count for column, count in zip(values.columns, counts, strict=True) if count)
+
+
+def _is_at_hand(leaf: Scan | Step) -> bool:
+    return isinstance(leaf, Step) or leaf.face is Face.CHANGE
 
 
 def _is_chosen(join: Join) -> bool:

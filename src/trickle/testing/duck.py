@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeAlias
 
-import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,6 +20,7 @@ from trickle.algebra.weights import FILE, ROW
 from trickle.errors import UnknownTable, UnsupportedQuery
 from trickle.operators import Face, Operator, Recursion, RecursiveRef, Scan, Step
 from trickle.sql.lower import lower
+from trickle.testing.connect import in_memory
 from trickle.testing.multisets import Row, applied, multiset, weighted_difference
 from trickle.testing.spark_text import to_duckdb
 
@@ -35,8 +35,7 @@ class Duck:
     """A DuckDB in memory that runs operator trees, and users' queries in Spark SQL."""
 
     def __init__(self, max_depth: int = MAX_DEPTH) -> None:
-        self._connection = duckdb.connect(":memory:", config={"threads": 1})
-        self._connection.execute("SET TimeZone = 'UTC'")
+        self._connection = in_memory()
         self._tables: dict[str, pa.Table] = {}
         self._max_depth = max_depth
 

@@ -5,7 +5,6 @@ Spark runs no UNION in a recursion, and what the engine makes of it must not jud
 
 from __future__ import annotations
 
-import duckdb
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
@@ -13,13 +12,13 @@ from trickle.algebra.names import TableName
 from trickle.engine import spark_errors
 from trickle.sql import SqlText
 from trickle.tables.reading import Reading
+from trickle.testing.connect import in_memory
 from trickle.testing.spark_text import to_duckdb
 
 
 def expected_rows(reading: Reading, text: SqlText, schema: StructType) -> DataFrame:
     """The rows of a query, with the given columns and types."""
-    with duckdb.connect(":memory:", config={"threads": 1}) as duck:
-        duck.execute("SET TimeZone = 'UTC'")
+    with in_memory() as duck:
         for name in text.tables:
             with spark_errors():
                 duck.register(str(name), reading.frame(name).toArrow())

@@ -13,6 +13,7 @@ from trickle.operators import Operator, show
 from trickle.sql.build import build_tree
 from trickle.sql.lower import lower
 from trickle.sql.rewrites import rewrite
+from trickle.testing.connect import in_memory
 
 SCHEMAS = {TableName.of([name]): {"id": "int", "a": "int", "b": "int", "s": "string"} for name in ("t", "u", "v")}
 
@@ -20,7 +21,7 @@ SCHEMAS = {TableName.of([name]): {"id": "int", "a": "int", "b": "int", "s": "str
 def database(seed: int, rows: Sequence[int]) -> duckdb.DuckDBPyConnection:
     """A database of t, u and v with this many rows each."""
     draw = random.Random(seed)
-    connection = duckdb.connect()
+    connection = in_memory()
     connection.execute("SET default_null_order = 'nulls_first_on_asc_last_on_desc'")
     for name, count in zip("tuv", rows, strict=True):
         connection.execute(f"CREATE TABLE {name} (id INT, a INT, b INT, s TEXT)")

@@ -7,16 +7,17 @@ after semi joins were added.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial, wraps
+from collections.abc import Callable
+from functools import wraps
 from types import MappingProxyType
 
-from trickle.algebra.names import TableName
 from trickle.operators import Operator
 from trickle.sql.rewrites.ask import ask
 from trickle.sql.rewrites.connect import connect
+from trickle.sql.rewrites.convert import convert
 from trickle.sql.rewrites.copy import fresh_copy
 from trickle.sql.rewrites.decorrelate import decorrelate
+from trickle.sql.rewrites.kinds import Schemas
 from trickle.sql.rewrites.names import Names
 from trickle.sql.rewrites.null_aware import null_aware
 from trickle.sql.rewrites.prune import prune
@@ -26,15 +27,13 @@ from trickle.sql.rewrites.strengthen import strengthen
 
 Rule = Callable[[Operator], Operator]
 
-Schemas = Mapping[TableName, Mapping[str, str]]
-"""The columns of tables with their types."""
-
 __all__ = ["Names", "Rule", "Schemas", "fresh_copy", "rewrite", "rules"]
 
 
 def rules(schemas: Schemas) -> tuple[Rule, ...]:
     """The rules in their order."""
     return (
+        _with(convert, schemas),
         decorrelate,
         null_aware,
         simplify,
@@ -42,11 +41,15 @@ def rules(schemas: Schemas) -> tuple[Rule, ...]:
         strengthen,
         push_filters,
         connect,
-        wraps(ask)(partial(ask, types=schemas)),
+        _with(ask, schemas),
         push_filters,
         prune,
         simplify,
     )
+
+
+def _with(rule: Callable[[Operator, Schemas], Operator], schemas: Schemas) -> Rule:
+    return wraps(rule)(lambda tree: rule(tree, schemas))
 
 
 def rewrite(tree: Operator, schemas: Schemas = MappingProxyType({})) -> Operator:

@@ -20,12 +20,11 @@ table costs a lookup at each refresh.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from trickle.algebra.names import TableName
 from trickle.operators import (
     Aggregate,
     Expr,
@@ -42,22 +41,19 @@ from trickle.operators import (
 from trickle.sql.clock import has_clock
 from trickle.sql.rewrites.conditions import all_of, chooses, conjuncts, is_volatile, match_of
 from trickle.sql.rewrites.copy import fresh_copy
+from trickle.sql.rewrites.kinds import Kinds, Schemas, kinds_of
 from trickle.sql.rewrites.names import Names
 from trickle.sql.rewrites.semi import semi_joined
 
-Types = Mapping[TableName, Mapping[str, str]]
-"""The types of the columns of tables, as far as they are known."""
 
-
-def ask(tree: Operator, types: Types) -> Operator:
+def ask(tree: Operator, schemas: Schemas) -> Operator:
     """The same relation, of which groups that are joined with chosen rows are only those."""
-    known = {(str(table), column): kind for table, columns in types.items() for column, kind in columns.items()}
-    return _Asking(known, Names.of(tree)).tree(tree)
+    return _Asking(kinds_of(tree, schemas), Names.of(tree)).tree(tree)
 
 
 @dataclass(frozen=True)
 class _Asking:
-    types: Mapping[tuple[str, str], str]
+    kinds: Kinds
     names: Names
 
     def tree(self, node: Operator) -> Operator:
@@ -123,24 +119,9 @@ class _Asking:
             return found
         for one, other in _equalities(tree):
             mine, theirs = (one, other) if is_left else (other, one)
-            if mine == column and self.type_of(tree, one) == self.type_of(tree, other) is not None:
+            if mine == column and self.kinds.get(one) == self.kinds.get(other) is not None:
                 found = found or self.chosen(tree.right if is_left else tree.left, theirs)
         return found
-
-    def type_of(self, tree: Operator, column: str) -> str | None:
-        """The type of a column that a table has; None where something else makes it, or its type is not known."""
-        match tree:
-            case Scan():
-                own = {given: own for own, given in tree.fields}.get(column)
-                return None if own is None else self.types.get((tree.table, own)) or None
-            case Project():
-                value = next((output.value for output in tree.outputs if output.name == column), None)
-                return self.type_of(tree.input, value.name) if isinstance(value, exp.Column) else None
-            case Filter() | Join():
-                sides = [child for child in tree.inputs if column in child.columns]
-                return self.type_of(sides[0], column) if sides else None
-            case _:
-                return None
 
 
 def _equalities(join: Join) -> Iterator[tuple[str, str]]:

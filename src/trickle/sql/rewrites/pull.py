@@ -16,8 +16,8 @@ When it does not matter how often a row is there (``existential``), a semi join 
 falls away: then more can be pulled.
 
 A match is taken to hold for one value of the inner side only. Where ``=`` compares values of different types after a
-conversion which maps several of them to one ('1' and '01' to 1), this does not hold. Trees have no types: such a
-conversion has to be written in the tree (``CAST(x AS INT) = y``), and then the converted value is the key.
+conversion which maps several of them to one ('1' and '01' to 1), this does not hold. Such a conversion is written in
+the tree before (``convert``), and then the converted value is the key.
 """
 
 from __future__ import annotations
