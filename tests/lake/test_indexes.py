@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from datetime import date
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -167,6 +167,8 @@ def _decimals(kind: pa.DataType, *values: str | None) -> pa.Array:
         (_decimals(pa.decimal128(20, 2), "-9999999.99", None), pa.decimal32(9, 2)),
         (_decimals(pa.decimal128(20, 2), "-10000000.00", "1.00"), pa.decimal64(18, 2)),
         (_decimals(pa.decimal128(38, 2), "1.00", "-10000000000000000.00"), pa.decimal128(38, 2)),
+        (_decimals(pa.decimal128(15, 2), "1.00", "42949673.01"), pa.decimal64(18, 2)),
+        (_decimals(pa.decimal128(38, 0), str(2**64 + 7)), pa.decimal128(38, 0)),
         (_decimals(pa.decimal128(5, 2), "-1.25"), pa.decimal32(9, 2)),
         (_decimals(pa.decimal128(38, 12), "0.000000000001"), pa.decimal64(18, 12)),
         (_decimals(pa.decimal128(38, 20), "0.00000000000000000001"), pa.decimal128(38, 20)),
@@ -178,6 +180,12 @@ def test_numbers_take_as_few_bytes_as_they_need(values: pa.Array, kind: pa.DataT
     stored = narrow(values)
     assert stored.type == kind
     assert stored.cast(values.type).equals(values)
+
+
+@given(st.lists(st.integers(0, 37).flatmap(lambda digits: st.integers(-(10**digits), 10**digits)), max_size=5))
+def test_decimals_stay_as_they_are(numbers: list[int]) -> None:
+    values = pa.array([Decimal(number).scaleb(-3, Context(prec=40)) for number in numbers], pa.decimal128(38, 3))
+    assert narrow(values).cast(values.type).equals(values)
 
 
 @given(

@@ -51,6 +51,11 @@ def test_values_are_compared_as_spark_compares_them(engine: Engine, pair: tuple[
     [
         "SELECT q.n, (SELECT count(*) FROM g WHERE g.k = q.k) AS m FROM q",
         "SELECT q.n, (SELECT max(n) FROM g WHERE upper(g.k) = q.k) AS m FROM q",
+        "SELECT q.n, (SELECT max(n) FROM g WHERE g.k = abs(q.k)) AS m FROM q",
+        "SELECT q.n, (SELECT sum(n) FROM g WHERE g.k = pmod(q.k, 10)) AS m FROM q",
+        "SELECT q.n, q.k = 5 OR q.k IN (SELECT k FROM g) AS m FROM q",
+        "SELECT q.n, q.k = 5 OR pmod(q.k, 10) IN (SELECT k FROM g) AS m FROM q",
+        "SELECT q.n, (SELECT count(*) FROM g WHERE g.k = coalesce(q.k, 0.5)) AS m FROM q",
         "SELECT q.n FROM q WHERE q.k NOT IN (SELECT k FROM g WHERE k IS NOT NULL)",
         "SELECT q.n, x.m FROM q JOIN (SELECT k, count(*) AS m FROM g GROUP BY k) x ON x.k = q.k",
         "SELECT g.n, x.n AS m FROM g LEFT JOIN (SELECT q.k, h.n FROM q JOIN h ON h.k = q.k) x ON x.k = g.k",

@@ -254,3 +254,12 @@ def test_many_rows_are_held_when_a_chosen_table_leaves_few(shop: Trickle, monkey
         shop.refresh_stream_table("s")
         check(shop)
         assert held == expected, rows
+
+
+def test_parts_are_put_together_whether_or_not_they_may_have_null() -> None:
+    sure = pa.table([pa.array([1, 2])], schema=pa.schema([pa.field("k", pa.int64(), nullable=False)]))
+    perhaps = pa.table({"key": pa.array([None, 3], pa.int64())})
+    found = narrowing.together([sure, perhaps], ["k"])
+    assert found is not None
+    assert found.to_pydict() == {"k": [1, 2, None, 3]}
+    assert narrowing.together([sure, pa.table({"k": ["a"]})], ["k"]) is None

@@ -159,6 +159,7 @@ def _is_stored(tree: Operator, column: str) -> bool:
             value = next(output.value for output in tree.outputs if output.name == column)
             return isinstance(value, exp.Column) and _is_stored(tree.input, value.name)
         case UnionAll():
-            return all(_is_stored(part, column) for part in tree.parts)
+            # Its parts may be of different types.
+            return False
         case _:
             return any(_is_stored(child, column) for child in tree.inputs if column in child.columns)

@@ -21,9 +21,12 @@ from trickle.engine.handing import Handing
 from trickle.engine.jobs import JobCount, JobCounter
 from trickle.engine.place import Given, Place, place_of
 from trickle.engine.tuning import Load, Tuning
-from trickle.errors import SparkUnavailable
+from trickle.errors import SparkUnavailable, TrickleError
 
 Kind = Literal["classic", "connect"]
+
+_TOO_LARGE = "spark.driver.maxResultSize"
+"""Named by Spark's error when a result is larger than that."""
 
 
 class Engine:
@@ -92,6 +95,16 @@ class Engine:
         with spark_errors():
             handing = self._handed()
             return frame.toArrow() if handing is None else handing.take(frame)
+
+    def collect_few(self, frame: DataFrame, most: int) -> pa.Table | None:
+        """All rows, if they are at most so many and not larger than what Spark hands to the driver; else None."""
+        try:
+            rows = self.collect(frame.limit(most + 1))
+        except TrickleError as error:
+            if _TOO_LARGE not in str(error):
+                raise
+            return None
+        return rows if rows.num_rows <= most else None
 
     @contextmanager
     def temp_view(self, df: DataFrame) -> Iterator[str]:

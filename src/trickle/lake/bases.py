@@ -117,10 +117,17 @@ class Bases:
             kept, known = _Kept(tuple(dict.fromkeys((*kept.columns, *columns)))), {}
         found = known.get(snapshot.version)
         if found is None:
-            found = _read(base, snapshot.version, kept.columns, known, most)
+            try:
+                found = _read(base, snapshot.version, kept.columns, known, most)
+            except TrickleError:
+                # Perhaps another's column is gone.
+                if set(kept.columns) == set(columns):
+                    raise
+                kept = _Kept(tuple(columns))
+                found = _read(base, snapshot.version, kept.columns, {}, most)
+        if found is not None and found.nbytes > MOST_BYTES and set(kept.columns) != set(columns):
+            kept, found = _Kept(tuple(columns)), found.select([*columns, WEIGHT])
         if found is None or found.num_rows > most or found.nbytes > MOST_BYTES:
-            # The next one asks for its own columns only: another one may be gone.
-            self._let_go(place)
             return None
         self._keep(place, kept.columns, snapshot.version, found)
         return found.select([*columns, WEIGHT])
@@ -137,10 +144,6 @@ class Bases:
             self._kept.move_to_end(place)
             while sum(_size(one.versions) for one in self._kept.values()) > MOST_BYTES:
                 self._kept.popitem(last=False)
-
-    def _let_go(self, place: _Place) -> None:
-        with self._lock:
-            self._kept.pop(place, None)
 
     def _noted(self, name: str, snapshot: Snapshot) -> Snapshot | None:
         """The version that was made the base."""

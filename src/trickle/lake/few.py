@@ -65,9 +65,9 @@ class Few:
         if not all(is_simple(field.dataType) for field in schema.fields):
             return None
         with spark_errors(), self.engine.tuned(self.load):
-            rows = self.engine.collect(frame.limit(MOST_COLLECTED + 1))
+            rows = self.engine.collect_few(frame, MOST_COLLECTED)
         plain = StructType([StructField(field.name, field.dataType) for field in schema.fields])
-        return for_spark(rows, plain) if rows.num_rows <= MOST_COLLECTED else None
+        return None if rows is None else for_spark(rows, plain)
 
 
 def is_simple(kind: DataType) -> bool:

@@ -2,8 +2,8 @@
 
 Parquet is read by whole columns: thirty rows of half a million cost as much as all of them. So the third time that
 rows of a file are looked up by a key, its columns are kept once more, in the order of the key, as Arrow has them in
-memory, with as few bytes for a number as the largest one needs; at once where a table gets a base (``bases.py``). These
-files are mapped, not read, and a search takes as many steps as the key has halvings.
+memory, with as few bytes for a number as the largest one needs; at once where a table has a base (``bases.py``) and is
+looked up all over. These files are mapped, not read, and a search takes as many steps as the key has halvings.
 
 A data file never changes, so neither does its index. All of it is a cache: what is missing is made again, and what was
 not used for long goes when room is needed. It may be deleted at any time.
@@ -25,6 +25,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -49,10 +50,8 @@ MOST_MAPPED = 8192
 WORKERS = max(1, min(4, os.cpu_count() or 1))
 
 _KEYS, _ROWS, _AGAIN = "keys", "rows", "again"
-_FORMAT = "3"
+_FORMAT = "4"
 """Another one when files are written or read in another way: older indexes are not found then."""
-_DIGITS_32, _DIGITS_64 = 9, 18
-"""Digits of a decimal that four bytes have, and eight."""
 _logger = logging.getLogger(__name__)
 
 
@@ -127,7 +126,7 @@ class Indexes:
     def missing_bytes(self, place: Place, schema: StructType) -> int:
         """About how many bytes are to be written before rows with these columns can be found."""
         folder = self._folder / place.name
-        files = [(folder / _KEYS, 4), (folder / _ROWS, 4), *_files_of(folder, schema)]
+        files = [(folder / _KEYS, 8), (folder / _ROWS, 4), *_files_of(folder, schema)]
         with self._lock:
             missing = [(path, width) for path, width in files if path not in self._mapped]
         return (place.file.rows or 0) * sum(width for path, width in missing if not path.exists())
@@ -323,8 +322,8 @@ def _kind(kind: DataType) -> pa.DataType:
 
 
 def _width(kind: pa.DataType) -> int:
-    if pa.types.is_int64(kind) or pa.types.is_decimal(kind):
-        return 4
+    if pa.types.is_decimal(kind):
+        return 8
     try:
         return max(1, int(kind.bit_width) // 8)
     except ValueError:
@@ -338,17 +337,21 @@ def narrow(values: pa.Array) -> pa.Array:
     DataType(int16)
     """
     if pa.types.is_integer(values.type):
-        kinds = [pa.int8(), pa.int16(), pa.int32()]
+        kinds = {2**7: pa.int8(), 2**15: pa.int16(), 2**31: pa.int32()}
+        largest = max((end if end >= 0 else -end - 1 for end in _ends(values)), default=0)
     elif pa.types.is_decimal128(values.type):
         scale = values.type.scale
-        kinds = [pa.decimal32(9, scale)] if scale <= _DIGITS_32 else []
-        kinds += [pa.decimal64(18, scale)] if scale <= _DIGITS_64 else []
+        digits = {9: pa.decimal32, 18: pa.decimal64}
+        kinds = {10**most: kind(most, scale) for most, kind in digits.items() if scale <= most}
+        # Arrow casts some of those that are too large without an error, to others: they are compared here.
+        largest = max((abs(int(end.scaleb(scale))) for end in _ends(values)), default=0)
     else:
         return values
-    ends = pc.min_max(values)
-    both = pa.array([ends["min"], ends["max"]], values.type)
-    for kind in (kind for kind in kinds if kind.bit_width < values.type.bit_width):
-        with suppress(pa.ArrowInvalid):
-            both.cast(kind)
-            return values.cast(kind)
-    return values
+    fitting = (kind for bound, kind in kinds.items() if largest < bound and kind.bit_width < values.type.bit_width)
+    kind = next(fitting, None)
+    return values if kind is None else values.cast(kind)
+
+
+def _ends(values: pa.Array) -> list[Any]:
+    """The least and the largest value."""
+    return [end for end in pc.min_max(values).as_py().values() if end is not None]

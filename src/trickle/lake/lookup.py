@@ -37,6 +37,8 @@ MOST_READ = 20_000_000
 MOST_FOUND = 2_000_000
 MOST_BYTES = 256 << 20
 """Rows that are found, and their size; more are left to Spark, which would be handed them with the plan."""
+MOST_REMEMBERED = 512 << 20
+"""Bytes of rows that were found, which stay until the refresh ends."""
 
 Choose = Callable[[Sequence[DataFile]], Sequence[DataFile]]
 _Known = tuple[str, str, str, tuple[str, ...], str]
@@ -178,6 +180,8 @@ class Lookups:
         """The rows of files, with their places; ``at_once`` says not to wait with indexes for lookups to come."""
         if not are_plain(files, schema):
             return None
+        if sum(rows.nbytes for rows in self._found.values()) > MOST_REMEMBERED:
+            self._found.clear()
         indexed = self._indexed(location, files, schema, key, at_once)
         if are_many([file for file in files if file.path not in indexed], MOST_READ):
             return None

@@ -203,8 +203,8 @@ class Faces:
         with spark_errors():
             if self.is_small:
                 with self.engine.tuned(load):
-                    table = self.engine.collect(frame.limit(MOST_HELD + 1))
-                if table.num_rows <= MOST_HELD:
+                    table = self.engine.collect_few(frame, MOST_HELD)
+                if table is not None:
                     return Held(None, table.num_rows, table, frame.schema)
             kept = frame.persist()
             self._cached.callback(kept.unpersist)

@@ -243,10 +243,12 @@ class Narrowing:
 
 def together(parts: Sequence[pa.Table | None], names: Sequence[str]) -> pa.Table | None:
     """The rows of all parts under other names; None where one is not known, or is of other types."""
-    known = [part.rename_columns(list(names)) for part in parts if part is not None]
+    known = [part for part in parts if part is not None]
     if not known or len(known) < len(parts) or any(part.schema.types != known[0].schema.types for part in known):
         return None
-    return pa.concat_tables(known)
+    # Whether a column may have NULL is told of some parts only.
+    shape = pa.schema(list(zip(names, known[0].schema.types, strict=True)))
+    return pa.concat_tables([pa.table(part.columns, schema=shape) for part in known])
 
 
 def _has_null(values: pa.Table, counts: Sequence[bool]) -> bool:

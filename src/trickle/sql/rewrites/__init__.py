@@ -34,7 +34,7 @@ def rules(schemas: Schemas) -> tuple[Rule, ...]:
     """The rules in their order."""
     return (
         _with(convert, schemas),
-        decorrelate,
+        _with(decorrelate, schemas),
         null_aware,
         simplify,
         push_filters,

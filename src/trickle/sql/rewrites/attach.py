@@ -96,7 +96,7 @@ class _Attach:
         below = pull(right.input, set(self.outer), self.names, existential=False)
         if below is None or right.used & below.values.keys():
             return None
-        matches = matches_of(below.conjuncts, set(below.tree.columns))
+        matches = matches_of(below.conjuncts, set(below.tree.columns), self.names.is_exact)
         if matches is None:
             return None
         if not matches:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
@@ -90,10 +90,13 @@ def match_of(conjunct: Expr, inside: AbstractSet[str]) -> Match | None:
     return None
 
 
-def matches_of(parts: Iterable[Expr], inside: AbstractSet[str]) -> list[Match] | None:
-    """All conjuncts as matches; None when one of them is something else."""
+def matches_of(
+    parts: Iterable[Expr], inside: AbstractSet[str], is_exact: Callable[[Match], bool] | None = None
+) -> list[Match] | None:
+    """All conjuncts as matches; None when one of them is something else, or not ``is_exact``."""
     found = [match_of(part, inside) for part in parts]
-    return None if None in found else [match for match in found if match is not None]
+    known = [match for match in found if match is not None and (is_exact is None or is_exact(match))]
+    return known if len(known) == len(found) else None
 
 
 def renamed_match(match: Match, names: Mapping[str, str]) -> Match:

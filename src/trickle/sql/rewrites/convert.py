@@ -7,7 +7,8 @@ the conversion is written into the tree, as Spark would do it:
     g.k = q.k    becomes    CAST(g.k AS BIGINT) = q.k        where g.k is a string and q.k an integer
 
 and what is equal to q.k is an expression, not the column. Whole numbers and decimals of different widths are left as
-they are: their conversions keep apart what differs.
+they are: their conversions keep apart what differs. Where a type is not known, nothing is written, and the rules that
+come after do not take one side for the other (``Names.is_exact``).
 """
 
 from __future__ import annotations
@@ -17,18 +18,15 @@ from dataclasses import replace
 from sqlglot import exp
 
 from trickle.operators import Apply, Expr, Filter, Join, Operator, column_names, transformed
-from trickle.sql.rewrites.kinds import INTEGERS, Kinds, Schemas, kind_of, kinds_of
+from trickle.sql.rewrites.kinds import EXACT, INEXACT, INTEGERS, Kinds, Schemas, are_typed, kind_of, kinds_of
 
-_EXACT = INTEGERS | {"decimal"}
-_INEXACT = frozenset(("float", "double"))
 _MOMENTS = ("date", "timestamp_ntz", "timestamp")
 """Types of time: one is converted to the one that follows."""
 
 
 def convert(tree: Operator, schemas: Schemas) -> Operator:
     """The same relation with conversions in the equalities of its conditions."""
-    # Functions have types too; but without those of columns it is not Spark, most likely, that converts.
-    kinds = kinds_of(tree, schemas) if any(kind for columns in schemas.values() for kind in columns.values()) else {}
+    kinds = kinds_of(tree, schemas) if are_typed(schemas) else {}
 
     def converted(node: Operator) -> Operator:
         if not isinstance(node, Filter | Join | Apply) or node.condition is None:
@@ -59,7 +57,7 @@ def _converted(part: Expr, kinds: Kinds) -> Expr:
 
 
 def _as(side: Expr, kind: str, common: str) -> Expr:
-    return side if kind == common or {kind, common} <= _EXACT else exp.cast(side, common, dialect="spark")
+    return side if kind == common or {kind, common} <= EXACT else exp.cast(side, common, dialect="spark")
 
 
 def common_type(left: str, right: str) -> str | None:
@@ -68,17 +66,17 @@ def common_type(left: str, right: str) -> str | None:
     >>> common_type("string", "int"), common_type("int", "decimal"), common_type("bigint", "double")
     ('bigint', None, 'double')
     """
-    if left == right or {left, right} <= _EXACT:
+    if left == right or {left, right} <= EXACT:
         return None
-    if {left, right} <= _EXACT | _INEXACT:
+    if {left, right} <= EXACT | INEXACT:
         return "double"
     if {left, right} <= set(_MOMENTS):
         return max(left, right, key=_MOMENTS.index)
-    if "string" in (left, right):
-        other = right if left == "string" else left
+    if left.startswith("string") != right.startswith("string"):
+        other = right if left.startswith("string") else left
         if other in INTEGERS:
             return "bigint"
-        if other in _INEXACT or other == "decimal":
+        if other in INEXACT or other == "decimal":
             return "double"
         return other if other in (*_MOMENTS, "boolean") else None
     return None

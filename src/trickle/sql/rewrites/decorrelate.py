@@ -17,6 +17,7 @@ Then, with R the subquery without correlation and c its conjuncts and the apply'
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import assert_never
 
 from sqlglot import exp
@@ -41,6 +42,7 @@ from trickle.sql.rewrites.attach import attached, expanded, expanded_outer
 from trickle.sql.rewrites.conditions import Match, all_of, conjuncts, matches_of, resolved
 from trickle.sql.rewrites.empty import at_most_one_row, exactly_one_row
 from trickle.sql.rewrites.keyed import joined_on, with_keys
+from trickle.sql.rewrites.kinds import Schemas, are_typed, kinds_of
 from trickle.sql.rewrites.marks import marked
 from trickle.sql.rewrites.names import Names
 from trickle.sql.rewrites.pull import Flat, pull
@@ -48,9 +50,10 @@ from trickle.sql.rewrites.pull import Flat, pull
 MORE_THAN_ONE_ROW = "a scalar subquery gave more than one row"
 
 
-def decorrelate(tree: Operator) -> Operator:
+def decorrelate(tree: Operator, schemas: Schemas = MappingProxyType({})) -> Operator:
     """The same relation without ``Apply``."""
     names = Names.of(tree)
+    names.kinds = kinds_of(tree, schemas) if are_typed(schemas) else None
     return transformed(tree, lambda node: _joined(node, names) if isinstance(node, Apply) else node)
 
 
@@ -141,7 +144,7 @@ def _scalar(node: Apply, names: Names) -> Operator:
     flat = _flat(node, names, plain=True)
     (value,) = node.right.columns
     kept = Output.keep(node.left.columns)
-    matches = matches_of(flat.conjuncts, set(flat.tree.columns))
+    matches = matches_of(flat.conjuncts, set(flat.tree.columns), names.is_exact)
     if at_most_one_row(node.right) or _has_unique(flat.tree, matches):
         joined = Join(JoinKind.LEFT, node.left, flat.tree, all_of(flat.conjuncts))
         return Project(joined, (*kept, Output(node.output, col(value))))

@@ -18,7 +18,7 @@ def with_keys(tree: Operator, matches: Sequence[Match], names: Names) -> tuple[O
     for match in matches:
         inner = match.inner
         if not isinstance(inner, exp.Column) and inner not in computed:
-            computed[inner] = names.fresh("key")
+            computed[inner] = names.fresh_for(inner)
         keys.append(inner.name if isinstance(inner, exp.Column) else computed[inner])
     if computed:
         added = (Output(name, value) for value, name in computed.items())

@@ -54,13 +54,14 @@ from trickle.sql.rewrites.pull import Flat
 def marked(left: Operator, flat: Flat, condition: Expr | None, output: str, names: Names) -> Operator:
     """The left with a column more: whether the condition holds for some row of the subquery."""
     inside = set(flat.tree.columns)
-    matches = matches_of(flat.conjuncts, inside)
+    matches = matches_of(flat.conjuncts, inside, names.is_exact)
     if condition is not None:
         condition = resolved(condition, flat.values)
     parts = conjuncts(condition)
     if matches is not None and not parts:
         return _exists(left, flat.tree, matches, output, names)
-    if matches is not None and len(parts) == 1 and (match := match_of(parts[0], inside)):
+    match = match_of(parts[0], inside) if len(parts) == 1 else None
+    if matches is not None and match is not None and names.is_exact(match):
         return _found(left, flat.tree, matches, match, output, names)
     return _counted(left, flat, condition, output, names)
 

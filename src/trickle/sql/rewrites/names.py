@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from trickle.operators import Operator, Recursion, RecursiveRef, walk
+from trickle.operators import Expr, Operator, Recursion, RecursiveRef, walk
 from trickle.operators.walk import free_columns
+from trickle.sql.rewrites.conditions import Match
+from trickle.sql.rewrites.kinds import kind_of, same_kind
 
 
 class Names:
@@ -17,6 +19,8 @@ class Names:
     """
 
     def __init__(self, taken: Iterable[str] = ()) -> None:
+        self.kinds: dict[str, str] | None = None
+        """The types of columns, as far as they are known; None where nobody asks for them."""
         self._taken = {name.lower() for name in taken}
         self._next: dict[str, int] = {}
 
@@ -39,4 +43,21 @@ class Names:
             self._next[base] = self._next.get(base, 0) + 1
             name = f"{base}_{self._next[base]}"
         self._taken.add(name.lower())
+        if self.kinds is not None and like in self.kinds:
+            # A copy of a column, as a rule. Whoever names something else after it says so.
+            self.kinds[name] = self.kinds[like]
         return name
+
+    def fresh_for(self, key: Expr) -> str:
+        """A name for a key that is computed."""
+        name = self.fresh("key")
+        kind = None if self.kinds is None else kind_of(key, self.kinds)
+        if self.kinds is not None and kind is not None:
+            self.kinds[name] = kind
+        return name
+
+    def is_exact(self, match: Match) -> bool:
+        """Whether both sides of a match are compared without a conversion that makes different values equal."""
+        if self.kinds is None:
+            return True
+        return same_kind(kind_of(side, self.kinds) for side in (match.inner, match.outer)) is not None

@@ -17,7 +17,7 @@ falls away: then more can be pulled.
 
 A match is taken to hold for one value of the inner side only. Where ``=`` compares values of different types after a
 conversion which maps several of them to one ('1' and '01' to 1), this does not hold. Such a conversion is written in
-the tree before (``convert``), and then the converted value is the key.
+the tree before (``convert``), and then the converted value is the key; where types are not known, nothing is pulled.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class _Pull:
         below = self.flat(node, existential=False)
         if below is None or used & below.values.keys():
             return None
-        matches = matches_of(below.conjuncts, set(below.tree.columns))
+        matches = matches_of(below.conjuncts, set(below.tree.columns), self.names.is_exact)
         if matches is None:
             return None
         tree, keys = with_keys(below.tree, matches, self.names)
