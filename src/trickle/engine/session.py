@@ -9,7 +9,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Literal
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -21,7 +23,7 @@ from trickle.engine.handing import Handing
 from trickle.engine.jobs import JobCount, JobCounter
 from trickle.engine.place import Given, Place, place_of
 from trickle.engine.tuning import Load, Tuning
-from trickle.errors import SparkUnavailable, TrickleError
+from trickle.errors import SparkUnavailable
 
 Kind = Literal["classic", "connect"]
 
@@ -93,18 +95,23 @@ class Engine:
     def collect(self, frame: DataFrame) -> pa.Table:
         """All rows of a DataFrame."""
         with spark_errors():
-            handing = self._handed()
-            return frame.toArrow() if handing is None else handing.take(frame)
+            return self._taken(frame)
 
     def collect_few(self, frame: DataFrame, most: int) -> pa.Table | None:
         """All rows, if they are at most so many and not larger than what Spark hands to the driver; else None."""
-        try:
-            rows = self.collect(frame.limit(most + 1))
-        except TrickleError as error:
-            if _TOO_LARGE not in str(error):
-                raise
-            return None
+        with spark_errors():
+            try:
+                rows = self._taken(frame.limit(most + 1))
+            except (Py4JJavaError, PySparkException) as error:
+                # Asked of Spark's own words: it stands in a cause, which our error leaves out.
+                if _TOO_LARGE not in str(error):
+                    raise
+                return None
         return rows if rows.num_rows <= most else None
+
+    def _taken(self, frame: DataFrame) -> pa.Table:
+        handing = self._handed()
+        return frame.toArrow() if handing is None else handing.take(frame)
 
     @contextmanager
     def temp_view(self, df: DataFrame) -> Iterator[str]:
