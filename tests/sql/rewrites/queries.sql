@@ -191,3 +191,17 @@ SELECT t.id, x.n FROM t JOIN (SELECT a, max(r) AS n FROM (SELECT a, rank() OVER 
 SELECT t.id, x.n FROM t JOIN (SELECT a, max(r) AS n FROM (SELECT a, rank() OVER (PARTITION BY b ORDER BY a) AS r FROM u) w GROUP BY a) x ON x.a = t.a WHERE t.s = 'x'
 SELECT t.id, x.n FROM t JOIN (SELECT a, count(*) AS n FROM (SELECT a, b FROM u ORDER BY a, b, id LIMIT 3) w GROUP BY a) x ON x.a = t.a WHERE t.s = 'x'
 SELECT x.n, y.m FROM (SELECT a, count(*) AS n FROM u GROUP BY a) x JOIN (SELECT a, sum(b) AS m FROM v GROUP BY a) y ON x.a = y.a JOIN t ON t.a = x.a WHERE t.s = 'x'
+
+-- what every branch of an OR has
+SELECT t.id, u.b FROM t, u WHERE (t.a = u.a AND t.b > 1 AND u.b < 3) OR (u.b < 3 AND t.a = u.a AND u.id = 1)
+SELECT t.id, u.b FROM t LEFT JOIN u ON (t.a = u.a AND u.b > 1) OR (t.a = u.a AND u.s = 'x' AND t.b IS NULL)
+SELECT t.id, u.b FROM t FULL JOIN u ON (t.a = u.a AND u.b > 1) OR (t.a = u.a AND t.s = 'x')
+SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE (t.a = u.a AND u.b > t.b) OR (t.a = u.a AND u.s = 'x'))
+SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM u WHERE (t.a = u.a AND u.b > t.b) OR (t.a = u.a AND u.s = t.s))
+SELECT id, (SELECT count(*) FROM u WHERE (t.a = u.a AND u.b > 1) OR (t.a = u.a AND u.s = 'x')) AS n FROM t
+SELECT id FROM t WHERE b NOT IN (SELECT b FROM u WHERE (t.a = u.a AND u.id > 1) OR (u.s = 'x' AND t.a = u.a))
+SELECT id, NOT ((a = 1 AND b > 1) OR (a = 1 AND s = 'x')) AS m FROM t WHERE NOT ((a = 1 AND b > 1) OR (a = 1 AND s = 'x'))
+SELECT id FROM t WHERE (a = 1 AND b > 2) OR a = 1 OR (a = 1 AND s IS NULL)
+SELECT id FROM t WHERE (a = 1 AND TRUE) OR (b = 2 AND a = 1 AND a = 1)
+SELECT a, count(*) AS n FROM t GROUP BY a HAVING (count(*) > 1 AND a > 1) OR (count(*) > 1 AND max(b) = 3)
+SELECT id FROM t WHERE (a IN (SELECT a FROM u) AND b = 1) OR (a IN (SELECT a FROM u) AND b = 2)

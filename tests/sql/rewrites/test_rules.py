@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tests.sql.rewrites.relations import shown
+from trickle.sql.rewrites import rewrite
 from trickle.sql.rewrites.connect import connect
 from trickle.sql.rewrites.decorrelate import decorrelate
+from trickle.sql.rewrites.factor import factor
 from trickle.sql.rewrites.null_aware import null_aware
 from trickle.sql.rewrites.prune import prune
 from trickle.sql.rewrites.push_filters import push_filters
@@ -33,6 +35,39 @@ class TestSimplify:
         found = shown(text, simplify)
         parameter = found.split("ARRAY(1), ")[1].split(" ->")[0]
         assert f"{parameter} + ({parameter} + 1)" not in found
+
+
+class TestFactor:
+    def test_an_equality_of_every_branch_joins(self) -> None:
+        text = "SELECT t.id FROM t, u WHERE (t.a = u.a AND t.b > 1 AND u.b < 3) OR (u.b < 3 AND t.a = u.a AND u.id = 1)"
+        assert (
+            shown(text, lambda tree: push_filters(factor(tree)))
+            == """\
+project id
+  inner join on a = a_1 AND (b > 1 OR id_1 = 1)
+    scan t new: id, a, b
+    filter b_1 < 3
+      scan u new: id as id_1, a as a_1, b as b_1"""
+        )
+
+    def test_a_branch_that_asks_for_nothing_else_is_the_condition(self) -> None:
+        assert "filter a = 1\n" in shown("SELECT id FROM t WHERE (a = 1 AND b > 2) OR a = 1", factor)
+
+    def test_conditions_of_joins_and_subqueries_are_factored(self) -> None:
+        either = "(t.a = u.a AND u.b > 1) OR (t.a = u.a AND u.s = 'x')"
+        joined = shown(f"SELECT t.id, u.b FROM t LEFT JOIN u ON {either}", factor)
+        assert "left join on a = a_1 AND (b_1 > 1 OR s_1 = 'x')" in joined
+        asked = shown(f"SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u WHERE {either})", rewrite)
+        assert "semi join on a = a_1\n" in asked
+
+    def test_what_not_every_branch_has_stays(self) -> None:
+        for condition in ("a = 1 OR (a = 2 AND b = 1)", "(a = 1 AND b = 1) OR (a = 1 AND b = 2) OR b = 3"):
+            text = f"SELECT id FROM t WHERE {condition}"
+            assert shown(text, factor) == shown(text, lambda tree: tree)
+
+    def test_a_volatile_condition_stays(self) -> None:
+        text = "SELECT id FROM t WHERE (a = 1 AND rand() < 1) OR (a = 1 AND b = 1)"
+        assert shown(text, factor) == shown(text, lambda tree: tree)
 
 
 class TestPushFilters:

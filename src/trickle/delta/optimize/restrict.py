@@ -9,31 +9,35 @@ and the same with semi and anti: the inner semi join builds its table of A, read
 small. Safe because a row of B for which c holds with no row of A makes no difference to either side. A is used twice;
 it becomes a step of its own when it is not at hand already (``optimize/share.py``).
 
-In a semi or anti join, what B was is taken from what it is where that can be (``optimize/old_matches.py``). A is
-repeated there too, so one walk does both.
+In a semi or anti join that asks for what B was, that is taken from what it is where that can be
+(``optimize/old_matches.py``). A is repeated there too, so one walk does both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from trickle.delta.optimize.join_order import is_small
-from trickle.delta.optimize.old_matches import from_new
-from trickle.operators import Join, JoinKind, Operator, transformed
+from trickle.delta.optimize.old_matches import Question, by_number, question
+from trickle.operators import Face, Join, JoinKind, Operator, walk
 
 
 def restrict_right(tree: Operator) -> Operator:
     """The tree with the big sides of its left, semi and anti joins restricted."""
-    return transformed(tree, _restricted)
+    return _restricted(tree, {question(node, Face.OLD) for node in walk(tree) if isinstance(node, Join)} - {None})
 
 
-def _restricted(node: Operator) -> Operator:
-    if not isinstance(node, Join) or node.kind is JoinKind.INNER or node.condition is None:
+def _restricted(tree: Operator, of_old: AbstractSet[Question | None]) -> Operator:
+    """The tree restricted, given what is asked of old states: questions are those of joins as they were before."""
+    node = tree.with_inputs([_restricted(child, of_old) for child in tree.inputs]) if tree.inputs else tree
+    if not isinstance(tree, Join) or not isinstance(node, Join):
         return node
-    if not is_small(node.left) or is_small(node.right):
+    if node.kind is JoinKind.INNER or node.condition is None or not is_small(node.left) or is_small(node.right):
         return node
-    before = from_new(node)
-    if before is not node:
-        return before
+    if question(tree, Face.OLD) is not None:
+        return by_number(node, Face.OLD)
+    if question(tree, Face.NEW) in of_old:
+        return by_number(node, Face.NEW)
     answers = Join(JoinKind.SEMI, node.right, node.left, node.condition, small="right")
     return replace(node, right=answers, small="right")

@@ -17,6 +17,7 @@ from trickle.sql.rewrites.connect import connect
 from trickle.sql.rewrites.convert import convert
 from trickle.sql.rewrites.copy import fresh_copy
 from trickle.sql.rewrites.decorrelate import decorrelate
+from trickle.sql.rewrites.factor import factor
 from trickle.sql.rewrites.kinds import Schemas
 from trickle.sql.rewrites.names import Names
 from trickle.sql.rewrites.null_aware import null_aware
@@ -34,6 +35,7 @@ def rules(schemas: Schemas) -> tuple[Rule, ...]:
     """The rules in their order."""
     return (
         _with(convert, schemas),
+        factor,
         _with(decorrelate, schemas),
         null_aware,
         simplify,
