@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from trickle.algebra.weights import WEIGHT
 from trickle.delta.optimize.restrict import restrict_right
-from trickle.delta.plan import OWN
-from trickle.operators import Face, Filter, Join, JoinKind, Operator, Scan, col, equal, walk
+from trickle.delta.optimize.share import share
+from trickle.delta.plan import OWN, Plan
+from trickle.operators import Aggregate, Face, Filter, Join, JoinKind, Operator, Scan, UnionAll, col, equal, walk
 from trickle.operators.clock import NOW_OLD
 
 
@@ -33,6 +35,29 @@ def test_the_old_state_is_not_read() -> None:
         found = restrict_right(_asked(kind, _over(exp.Literal.number(3))))
         assert _faces(found, "b") == {Face.NEW, Face.CHANGE}
         assert found.columns == _asked(kind, _over(exp.Literal.number(3))).columns
+
+
+def test_both_states_are_asked_by_the_number_of_matches_which_is_made_once() -> None:
+    wide = [Scan("b", (("k", "y"), ("v", "z")), face) for face in (Face.NEW, Face.OLD)]
+    plan = share(Plan((), restrict_right(UnionAll(tuple(_asked(JoinKind.ANTI, one) for one in wide)))))
+    [step] = plan.steps
+    assert isinstance(step.tree, Aggregate)
+    assert step.tree.columns == ("y", WEIGHT), "what the condition does not use is not kept"
+    assert _faces(step.tree, "b") == {Face.NEW}
+    assert _faces(plan.result, "b") == {Face.CHANGE}
+
+
+def test_what_is_asked_of_the_new_state_alone_is_not_counted() -> None:
+    joins = (_asked(JoinKind.SEMI, _scan("b", "y", Face.NEW)), _asked(JoinKind.SEMI, _scan("c", "y", Face.OLD)))
+    found = restrict_right(UnionAll(joins))
+    counted = [node for node in walk(found) if isinstance(node, Aggregate)]
+    assert {scan.table for node in counted for scan in walk(node) if isinstance(scan, Scan)} == {"a", "c"}
+
+
+def test_a_condition_that_uses_nothing_of_the_table_asks_its_old_state() -> None:
+    join = _asked(JoinKind.SEMI, _scan("b", "y", Face.OLD))
+    only_left = replace(join, condition=exp.GT(this=col("x"), expression=exp.Literal.number(1)))
+    assert _faces(restrict_right(only_left), "b") == {Face.OLD}
 
 
 def test_a_left_join_wants_the_copies_too() -> None:

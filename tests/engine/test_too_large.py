@@ -11,9 +11,9 @@ from trickle.engine.place import Master
 
 engine = Engine(Master(master="local[1]", config={"spark.driver.maxResultSize": "1m"}))
 wide = engine.sql("SELECT id, repeat(uuid(), 100) AS s FROM range(5000)")
-print(engine.collect_few(wide, 10_000) is None)
-print(engine.collect_few(engine.sql("SELECT id FROM range(11)"), 10) is None)
-print(engine.collect_few(engine.sql("SELECT id FROM range(10)"), 10).num_rows)
+print(engine.collect_few(wide, 10_000, load="any") is None)
+print(engine.collect_few(engine.sql("SELECT id FROM range(11)"), 10, load="any") is None)
+print(engine.collect_few(engine.sql("SELECT id FROM range(10)"), 10, load="any").num_rows)
 engine.close()
 """
 

@@ -22,6 +22,30 @@ def test_the_load_of_a_plan_is_what_it_reads(counts, load):
     assert load_of(counts) == load
 
 
+@pytest.mark.portable
+def test_settings_are_those_of_the_load_and_afterwards_what_they_were(engine: Engine):
+    conf, chosen, default = engine.spark.conf, "spark.sql.shuffle.partitions", "spark.sql.codegen.wholeStage"
+    partitions = conf.get(chosen)
+    conf.set(chosen, "7")
+    try:
+        for _ in range(2):
+            with engine.tuned("change"):
+                for _ in range(2):
+                    with engine.tuned("light"):
+                        assert (conf.get(chosen), conf.get(default)) == ("1", "false")
+                        with engine.tuned("small"):
+                            assert (conf.get(chosen), conf.get(default)) == ("1", "true")
+                    assert (conf.get(chosen), conf.get(default)) == ("7", "true")
+            assert conf.get(chosen) == "7"
+            assert conf.get(default, None) is None
+            conf.set(chosen, "5")
+            with engine.tuned("alone"), engine.tuned("any"):
+                assert conf.get(chosen) == "5"
+            conf.set(chosen, "7")
+    finally:
+        conf.set(chosen, str(partitions))
+
+
 def test_a_plan_for_one_task_has_no_exchange_and_no_broadcast(engine: Engine):
     rows = engine.spark.range(0, 5_000, 1, 8)
     with engine.tuned("alone"):

@@ -40,7 +40,7 @@ def test_what_is_picked_from_a_change_is_as_much_to_read(
     monkeypatch.setattr(tuning, "LIGHT_ROWS", light)
     monkeypatch.setattr(tuning, "ALONE_ROWS", alone)
     assert list(faces._counts(tree)) == [ROWS]
-    assert faces.planned(tree)[1] == load
+    assert faces.planned(tree).load == load
 
 
 def test_rows_that_were_computed_are_counted_themselves(faces: Faces) -> None:

@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from deltalake import DeltaTable
 from sqlalchemy.orm import Session
 
 from trickle.apply.steps import Step, reached
@@ -133,9 +134,7 @@ def commit_unit(
 ) -> None:
     """Commit staged work for all members together. ``fence`` refuses in the transaction that decides it."""
     reached(Step.STAGED)
-    for member in members:
-        for commit in member.commits.values():
-            check_commit(commit)
+    checked = {commit.commit_id: check_commit(commit) for member in members for commit in member.commits.values()}
     with warehouse.catalog.write() as tx:
         if fence is not None:
             fence(tx)
@@ -146,7 +145,7 @@ def commit_unit(
             tx, [_intent_member(place, m) for place, m in enumerate(members)], warehouse.clock.now(), uuid.uuid4().hex
         )
     reached(Step.INTENT_WRITTEN)
-    roll_forward(warehouse, intent)
+    roll_forward(warehouse, intent, checked)
 
 
 def _check_unmoved(tx: Session, member: Member) -> None:
@@ -168,14 +167,15 @@ def _check_unmoved(tx: Session, member: Member) -> None:
         )
 
 
-def roll_forward(warehouse: Warehouse, intent: Intent) -> None:
-    """Finish a unit whose intent is written. Safe to repeat."""
+def roll_forward(warehouse: Warehouse, intent: Intent, checked: Mapping[str, DeltaTable] | None = None) -> None:
+    """Finish a unit whose intent is written. Safe to repeat. ``checked``: tables that are open, by commit."""
+    opened = checked or {}
     done = 0
     for member in intent.members:
         for commit in _stored_commits(warehouse, member) or (None,):
             if commit is not None:
                 try:
-                    commit_once(commit)
+                    commit_once(commit, opened.get(commit.commit_id))
                 except (ConcurrentModification, UnsupportedError, HistoryLost, InternalError) as error:
                     _abandon(warehouse, intent, error)
                     raise

@@ -38,7 +38,7 @@ class Engine:
         self._place = place
         self._held: shared.Held | None = None
         self._closed = False
-        self._tuning = Tuning()
+        self._tuning = Tuning(classic=place.kind == "classic")
         self._functions: frozenset[str] | None = None
         self._handing: Handing | None = None
         self._lock = threading.RLock()
@@ -70,10 +70,10 @@ class Engine:
         """The session, made at first use."""
         return self._hold().session
 
-    def sql(self, text: str) -> DataFrame:
-        """``spark.sql`` with our errors."""
+    def sql(self, text: str, *, most: int | None = None) -> DataFrame:
+        """``spark.sql`` with our errors; of a query, at ``most`` so many rows."""
         with spark_errors():
-            return self.spark.sql(text)
+            return self.spark.sql(text if most is None else f"SELECT * FROM (\n{text}\n) LIMIT {most}")
 
     def own_functions(self) -> frozenset[str]:
         """The names of Spark's own functions, in lower case."""
@@ -97,11 +97,14 @@ class Engine:
         with spark_errors():
             return self._taken(frame)
 
-    def collect_few(self, frame: DataFrame, most: int) -> pa.Table | None:
-        """All rows, if they are at most so many and not larger than what Spark hands to the driver; else None."""
-        with spark_errors():
+    def collect_few(self, frame: DataFrame, most: int, *, load: Load) -> pa.Table | None:
+        """All rows, if they are at most so many and not larger than what Spark hands to the driver; else None.
+
+        The frame has a limit, one row above that: otherwise all would be on their way. It is run as fits its load.
+        """
+        with spark_errors(), self.tuned(load):
             try:
-                rows = self._taken(frame.limit(most + 1))
+                rows = self._taken(frame)
             except (Py4JJavaError, PySparkException) as error:
                 # Asked of Spark's own words: it stands in a cause, which our error leaves out.
                 if _TOO_LARGE not in str(error):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 from pyspark.sql import SparkSession
 
@@ -79,11 +79,14 @@ def load_of(counts: Iterable[int | None]) -> Load:
 class Tuning:
     """Settings that hold while somebody needs them."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, classic: bool) -> None:
         self._lock = threading.Lock()
         self._loads: dict[int, list[Load]] = {}
-        self._set: set[str] = set()
+        self._current: dict[str, str | None] = {}
+        """The settings as they are; None for one that is not set."""
         self._usual: dict[str, str | None] = {}
+        """The same as whoever owns the session has them."""
+        self._together = _Together() if classic else None
 
     @contextmanager
     def applied(self, spark: SparkSession, load: Load) -> Iterator[None]:
@@ -105,18 +108,57 @@ class Tuning:
         current = {loads[-1] for loads in self._loads.values()}
         heaviest: Load = next((load for load in _HEAVIEST_FIRST if load in current), "any")
         wanted = _SETTINGS[heaviest]
-        for name in self._set - wanted.keys():
-            usual = self._usual[name]
-            if usual is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, usual)
-            self._set.discard(name)
-        for name in wanted.keys() - self._set:
-            if name not in self._usual:
-                self._usual[name] = spark.conf.get(name, None)
-            spark.conf.set(name, wanted[name])
-            self._set.add(name)
+        for name in wanted.keys() - self._usual.keys():
+            self._usual[name] = self._current[name] = spark.conf.get(name, None)
+            if self._together is not None and self._usual[name] is None:
+                self._together.note(spark, name)
+        values = {name: wanted.get(name, usual) for name, usual in self._usual.items()}
+        if self._loads and self._together is not None:
+            values = self._together.spelled_out(values)
+        new = {name: value for name, value in values.items() if self._current[name] != value}
+        self._put(spark, new)
+        self._current |= new
         if not self._loads:
             # Whoever owns the session may choose other settings before the next load.
             self._usual.clear()
+            self._current.clear()
+
+    def _put(self, spark: SparkSession, values: Mapping[str, str | None]) -> None:
+        given = {name: value for name, value in values.items() if value is not None}
+        for name in values.keys() - given.keys():
+            spark.conf.unset(name)
+        if given and self._together is not None:
+            self._together.put(spark, given)
+            return
+        for name, value in given.items():
+            spark.conf.set(name, value)
+
+
+class _Together:
+    """Several settings of a classic session in one call of the JVM: a refresh changes eight of them at every step."""
+
+    def __init__(self) -> None:
+        self._conf: Any = None
+        self._known: dict[frozenset[tuple[str, str]], Any] = {}
+        self._defaults: dict[str, str | None] = {}
+
+    def note(self, spark: SparkSession, name: str) -> None:
+        """Ask for the default of a setting that is not set; some have none."""
+        if name not in self._defaults:
+            self._defaults[name] = spark.conf.get(name)
+
+    def spelled_out(self, values: Mapping[str, str | None]) -> dict[str, str | None]:
+        """The same with defaults for what is not set: to unset takes a call for each."""
+        return {name: self._defaults.get(name) if value is None else value for name, value in values.items()}
+
+    def put(self, spark: SparkSession, values: Mapping[str, str]) -> None:
+        """Set all of them."""
+        session: Any = spark
+        if self._conf is None:
+            self._conf = session._jsparkSession.sessionState().conf()
+        key = frozenset(values.items())
+        if key not in self._known:
+            self._known[key] = session._jvm.java.util.Properties()
+            for name, value in values.items():
+                self._known[key].setProperty(name, value)
+        self._conf.setConf(self._known[key])

@@ -126,11 +126,14 @@ def _file_from_json(found: Mapping[str, Any]) -> DataFile:
     )
 
 
-def commit(change: TableCommit) -> int:
-    """Commit and return the new version. ConcurrentModification when another commit came first."""
+def commit(change: TableCommit, checked: DeltaTable | None = None) -> int:
+    """Commit and return the new version. ConcurrentModification when another commit came first.
+
+    ``checked`` is what ``check_commit`` gave for this change.
+    """
     if change.location.exists(commit_path(change.version)):
         return _settled(change)
-    table = check_commit(change)
+    table = check_commit(change) if checked is None else checked
     schema = change.schema
     try:
         table.create_write_transaction(
@@ -158,10 +161,10 @@ def check_commit(change: TableCommit) -> DeltaTable:
     return table
 
 
-def commit_once(change: TableCommit) -> int:
+def commit_once(change: TableCommit, checked: DeltaTable | None = None) -> int:
     """Commit unless that has happened before: for recovery. Returns the version that holds the change."""
     found = is_committed(change)
-    return commit(change) if found is None else found
+    return commit(change, checked) if found is None else found
 
 
 def is_committed(change: TableCommit) -> int | None:
@@ -170,12 +173,14 @@ def is_committed(change: TableCommit) -> int | None:
         return change.version
     if change.app is None:
         return None
+    newest = latest_version(change.location, change.read_version)
+    if newest < change.version:
+        return None
     app, number = change.app
     # A handle remembers the version it was opened at: only a fresh one knows.
     reached = open_table(change.location).transaction_version(app)
     if reached is None or reached < number:
         return None
-    newest = latest_version(change.location, change.read_version)
     return next((v for v in range(change.version, newest + 1) if _applies(change.location, v, app, number)), newest)
 
 

@@ -34,7 +34,7 @@ from pyspark.sql.types import (
 )
 
 from trickle.algebra.weights import FILE, ROW
-from trickle.engine import Engine, spark_errors
+from trickle.engine import Engine
 from trickle.engine.arrow import for_spark
 from trickle.engine.tuning import Load
 from trickle.lake.datafile import DataFile
@@ -64,8 +64,7 @@ class Few:
         schema = frame.schema
         if not all(is_simple(field.dataType) for field in schema.fields):
             return None
-        with spark_errors(), self.engine.tuned(self.load):
-            rows = self.engine.collect_few(frame, MOST_COLLECTED)
+        rows = self.engine.collect_few(frame.limit(MOST_COLLECTED + 1), MOST_COLLECTED, load=self.load)
         plain = StructType([StructField(field.name, field.dataType) for field in schema.fields])
         return None if rows is None else for_spark(rows, plain)
 

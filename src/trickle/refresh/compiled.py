@@ -9,6 +9,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import Lock
 
 from pyspark.sql.types import StructType
@@ -18,7 +19,8 @@ from trickle.delta.groups import Groups
 from trickle.delta.plan import OWN
 from trickle.delta.stages import Stage, split, unrestricted
 from trickle.engine import Engine
-from trickle.operators import Operator, Output, Project, show
+from trickle.operators import Operator, Output, Project, show, walk
+from trickle.operators.clock import NOW
 from trickle.refresh.analyst import Analyst
 from trickle.refresh.dependencies import DEEPEST
 from trickle.sql import Query
@@ -38,6 +40,11 @@ class Compiled:
     stages: tuple[Stage, ...]
     signature: str
     unrestricted: tuple[str, ...]
+
+    @cached_property
+    def reads_clock(self) -> bool:
+        """Whether the result depends on the time."""
+        return any(NOW in node.used for node in walk(self.tree))
 
     @property
     def is_floating(self) -> bool:

@@ -80,8 +80,8 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
     result, found = faces.without_nulls(prune(plan.result, (), empty))
     if is_nothing(result):
         return None
-    rows, load = faces.planned(result, Known(plan.result).then(empty, found))
-    few = faces.few(load)
+    planned = faces.planned(result, Known(plan.result).then(empty, found))
+    rows, few = planned.frame, faces.few(planned.load)
     if plan.located:
         return replace_rows(faces.engine, snapshot, _located(rows, snapshot), few=few)
     return merge_rows(faces.engine, snapshot, conform(rows, snapshot.schema, beside=(WEIGHT,)), few=few)

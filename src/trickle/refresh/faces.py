@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cached_property
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -33,7 +34,7 @@ from trickle.refresh.texts import Known, Texts
 from trickle.refresh.views import Rows, View, Views
 from trickle.sql.clock import with_moments
 
-__all__ = ["Faces", "Held", "Table", "change_columns"]
+__all__ = ["Faces", "Held", "Planned", "Table", "change_columns"]
 
 MOST_HELD = 2_000_000
 """Rows that are held on the driver at the most; more are held by Spark."""
@@ -51,6 +52,20 @@ class Table:
     new: Snapshot
     change: Callable[[Sequence[str]], DataFrame] | None = None
     local: Callable[[Sequence[str]], pa.Table | None] | None = None
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A query of Spark's, and how much it is to read."""
+
+    engine: Engine
+    text: str
+    load: Load
+
+    @cached_property
+    def frame(self) -> DataFrame:
+        """The query as a DataFrame."""
+        return self.engine.sql(self.text)
 
 
 @dataclass
@@ -79,15 +94,15 @@ class Faces:
 
     def run(self, tree: Operator) -> DataFrame:
         """A tree as a DataFrame. Recursions in it are computed at once."""
-        return self.planned(tree)[0]
+        return self.planned(tree).frame
 
     def without_nulls(self, tree: Operator) -> tuple[Operator, list[bool]]:
         """The tree without parts that ask for NULL where there is none, and what tells how it was made of the tree."""
         removal = Removal(self._has_no_null)
         return removal.tree(tree), removal.answers
 
-    def planned(self, tree: Operator, known: Known | None = None) -> tuple[DataFrame, Load]:
-        """A tree as a DataFrame, and how much it is to read; ``known`` is what it will come again as."""
+    def planned(self, tree: Operator, known: Known | None = None) -> Planned:
+        """A tree as a query of Spark's; ``known`` is what it will come again as."""
         final = resolved(self, with_moments(tree, self.moments), self.max_depth)
         known = None if final is not tree else known or Known(tree)
         if not self.is_small:
@@ -110,7 +125,7 @@ class Faces:
             self.steps = before
 
     def _computed(self, part: Operator) -> Held:
-        return self.hold(*self._run(part, None))
+        return self._hold(self._run(part, None))
 
     def _look_up(
         self, leaf: Scan, key: StructField, keys: pa.ChunkedArray, nulls: bool, wanted_with: pa.Table | None
@@ -135,7 +150,7 @@ class Faces:
             rows = matching(rows, shape, wanted_with)
         return Held(None, rows.num_rows, rows, shape)
 
-    def _run(self, tree: Operator, known: Known | None) -> tuple[DataFrame, Load]:
+    def _run(self, tree: Operator, known: Known | None) -> Planned:
         leaves: dict[str, list[Scan | Step]] = {}
         for node in walk(tree):
             if isinstance(node, Scan | Step):
@@ -144,7 +159,7 @@ class Faces:
         # What only picks from rows at hand takes no task at all.
         alone = load in ("alone", "light") and not all(map(_is_at_hand, walk(tree)))
         views = self._shown(leaves, alone)
-        return self.engine.sql(_texts.text(tree, _leaf_key, views, known=known, alone=alone)), load
+        return Planned(self.engine, _texts.text(tree, _leaf_key, views, known=known, alone=alone), load)
 
     def _shown(self, leaves: Mapping[str, Sequence[Scan | Step]], alone: bool) -> dict[str, View]:
         """Where Spark finds leaves, with the columns that are wanted of them; ``alone`` for one task."""
@@ -198,15 +213,19 @@ class Faces:
             elif isinstance(node, Scan):
                 yield from [file.rows for file in self._files(node)] if node.rows is None else [node.rows]
 
-    def hold(self, frame: DataFrame, load: Load) -> Held:
+    def _hold(self, planned: Planned) -> Held:
+        # In the text: to limit a frame, Spark looks at its whole plan a second time.
+        return self._computed_once(lambda most: self.engine.sql(planned.text, most=most), planned.load)
+
+    def _computed_once(self, rows: Callable[[int | None], DataFrame], load: Load) -> Held:
         """Compute rows once: on the driver when they are few, else where Spark keeps them."""
+        if self.is_small:
+            few = rows(MOST_HELD + 1)
+            table = self.engine.collect_few(few, MOST_HELD, load=load)
+            if table is not None:
+                return Held(None, table.num_rows, table, few.schema)
         with spark_errors():
-            if self.is_small:
-                with self.engine.tuned(load):
-                    table = self.engine.collect_few(frame, MOST_HELD)
-                if table is not None:
-                    return Held(None, table.num_rows, table, frame.schema)
-            kept = frame.persist()
+            kept = rows(None).persist()
             self._cached.callback(kept.unpersist)
             return Held(kept, kept.count())
 
@@ -214,13 +233,13 @@ class Faces:
         """The rows of a step. What only picks from changes at hand costs nothing to repeat, and no job to look at."""
         if isinstance(tree, Step) and all(own == given for own, given in tree.fields):
             return self.steps[tree.name]
-        frame, load = self.planned(tree, known)
+        planned = self.planned(tree, known)
         if self.is_small and all(map(_is_at_hand, walk(tree))):
             if not any(isinstance(node, Filter) for node in walk(tree)):
-                return Held(frame, 1, tree=tree)
+                return Held(planned.frame, 1, tree=tree)
             with spark_errors(), self.engine.tuned("light"):
-                return Held(frame, 0 if frame.isEmpty() else 1, tree=tree)
-        return self.hold(frame, load)
+                return Held(planned.frame, 0 if planned.frame.isEmpty() else 1, tree=tree)
+        return self._hold(planned)
 
     def hold_change(self, table: str, columns: Sequence[str]) -> Held:
         """The net change of a table, each row with a weight of +1 or -1; computed once."""
@@ -229,7 +248,10 @@ class Faces:
             assert source.change is not None
             rows = source.local(columns) if self.is_small and source.local is not None else None
             if rows is None:
-                self.changes[table] = self.hold(_single(source.change(columns)), "small")
+                change = _single(source.change(columns))
+                self.changes[table] = self._computed_once(
+                    lambda most: change if most is None else change.limit(most), "small"
+                )
             else:
                 fields = [StructField(f.name, f.dataType) for f in pick(source.new.schema, columns).fields]
                 shape = StructType([*fields, StructField(WEIGHT, LongType())])

@@ -141,6 +141,8 @@ def _in_place_of(node: Expr) -> Callable[[Expr], Expr]:
 
 def with_moments(tree: Operator, moments: Mapping[str, datetime]) -> Operator:
     """The tree with moments for the columns that stand for them."""
+    if not moments:
+        return tree
     values = {name: literal(moment) for name, moment in moments.items()}
 
     def set_clock(node: Operator) -> Operator:

@@ -46,13 +46,14 @@ class Asking:
     def _frames(self, parts: Iterable[Part]) -> Iterator[tuple[Part, DataFrame, Load]]:
         self.faces.steps.clear()
         for part in parts:
-            frame, load = self.faces.planned(part.tree)
+            planned = self.faces.planned(part.tree)
+            frame = planned.frame
             for step, columns in part.gives:
                 named = zip(columns, frame.schema.fields, strict=True)
                 self.faces.steps[step] = self._one_row(
                     StructType([StructField(column, field.dataType) for column, field in named])
                 )
-            yield part, frame, load
+            yield part, frame, planned.load
 
     def _one_row(self, schema: StructType) -> Held:
         shape = relaxed(schema)
