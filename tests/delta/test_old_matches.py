@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlglot import exp
+from sqlglot import exp, parse_one
 
 from trickle.algebra.weights import WEIGHT
 from trickle.delta.optimize.restrict import restrict_right
@@ -58,6 +58,17 @@ def test_a_condition_that_uses_nothing_of_the_table_asks_its_old_state() -> None
     join = _asked(JoinKind.SEMI, _scan("b", "y", Face.OLD))
     only_left = replace(join, condition=exp.GT(this=col("x"), expression=exp.Literal.number(1)))
     assert _faces(restrict_right(only_left), "b") == {Face.OLD}
+
+
+def test_what_computes_with_a_column_asks_its_old_state() -> None:
+    """Groups know one zero, and texts two: what is kept by groups would not answer."""
+    join = _asked(JoinKind.SEMI, _scan("b", "y", Face.OLD))
+    for condition in ("x = CAST(y AS STRING)", "x = y AND y % 2 = 0", "x = y AND coalesce(y, 1) > 0"):
+        asked = replace(join, condition=parse_one(condition, dialect="spark"))
+        assert _faces(restrict_right(asked), "b") == {Face.OLD}, condition
+    for condition in ("x <> y", "x <=> y", "x > y AND y IS NOT NULL", "x BETWEEN y AND y", "x = y OR y IN (1, 2)"):
+        asked = replace(join, condition=parse_one(condition, dialect="spark"))
+        assert _faces(restrict_right(asked), "b") == {Face.NEW, Face.CHANGE}, condition
 
 
 def test_a_left_join_wants_the_copies_too() -> None:

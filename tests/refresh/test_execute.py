@@ -12,6 +12,7 @@ import trickle
 from tests.scenarios.story import changed, contents, differences, folder, refreshed, refused, state, version_of
 from trickle.algebra.names import TableName
 from trickle.api import Trickle
+from trickle.apply.steps import Step, observe
 from trickle.catalog.records import Initiator
 from trickle.engine import Engine
 from trickle.errors import QueryError, SchemaDrift, UnknownTable, WrongKind
@@ -238,3 +239,29 @@ def test_internal_columns_are_hidden_everywhere(numbers: Trickle) -> None:
     refreshed(t, "s", "n")
     for columns in (t.table("s").columns, t.table("n").columns, [c.name for c in t.describe("s")]):
         assert columns == ["x"]
+
+
+def test_what_another_process_carries_out_meanwhile_is_done_once(numbers: Trickle, engine: Engine) -> None:
+    """Decided here, rolled forward there, then here as well: with tables that were opened before."""
+    t = numbers
+    t.create_stream_table("s", "SELECT x, count(*) AS n FROM numbers GROUP BY x", refresh_mode="DIFFERENTIAL")
+    t.sql("INSERT INTO numbers VALUES (2, 1), (7, 1)")
+
+    def meanwhile(step: Step, _member: int) -> None:
+        if step is Step.INTENT_WRITTEN:
+            observe(None)
+            # Whoever connects carries out what others decided and left.
+            trickle.connect(t.warehouse.root.uri, spark=engine.spark).close()
+            assert version_of(t, "s") == before + 1
+
+    before = version_of(t, "s")
+    observe(meanwhile)
+    try:
+        t.refresh_stream_table("s")
+    finally:
+        observe(None)
+    assert version_of(t, "s") == before + 1
+    check(t)
+    t.sql("DELETE FROM numbers WHERE x = 7")
+    t.refresh_stream_table("s")
+    check(t)

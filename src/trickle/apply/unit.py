@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from deltalake import DeltaTable
@@ -167,15 +168,19 @@ def _check_unmoved(tx: Session, member: Member) -> None:
         )
 
 
-def roll_forward(warehouse: Warehouse, intent: Intent, checked: Mapping[str, DeltaTable] | None = None) -> None:
-    """Finish a unit whose intent is written. Safe to repeat. ``checked``: tables that are open, by commit."""
-    opened = checked or {}
+def roll_forward(
+    warehouse: Warehouse, intent: Intent, checked: Mapping[str, DeltaTable] = MappingProxyType({})
+) -> None:
+    """Finish a unit whose intent is written. Safe to repeat.
+
+    ``checked`` has the tables that were opened for its commits, by their ids, when the intent has just been written.
+    """
     done = 0
     for member in intent.members:
         for commit in _stored_commits(warehouse, member) or (None,):
             if commit is not None:
                 try:
-                    commit_once(commit, opened.get(commit.commit_id))
+                    commit_once(commit, checked.get(commit.commit_id))
                 except (ConcurrentModification, UnsupportedError, HistoryLost, InternalError) as error:
                     _abandon(warehouse, intent, error)
                     raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import Literal
 
@@ -97,12 +97,15 @@ class Engine:
         with spark_errors():
             return self._taken(frame)
 
-    def collect_few(self, frame: DataFrame, most: int, *, load: Load) -> pa.Table | None:
-        """All rows, if they are at most so many and not larger than what Spark hands to the driver; else None.
+    def collect_few(
+        self, first: Callable[[int], DataFrame], most: int, *, load: Load
+    ) -> tuple[pa.Table, StructType] | None:
+        """All rows and their types, if they are at most so many and not larger than what Spark hands to the driver.
 
-        The frame has a limit, one row above that: otherwise all would be on their way. It is run as fits its load.
+        ``first`` gives a DataFrame that has a limit. It is run as fits its load.
         """
         with spark_errors(), self.tuned(load):
+            frame = first(most + 1)
             try:
                 rows = self._taken(frame)
             except (Py4JJavaError, PySparkException) as error:
@@ -110,7 +113,7 @@ class Engine:
                 if _TOO_LARGE not in str(error):
                     raise
                 return None
-        return rows if rows.num_rows <= most else None
+            return (rows, frame.schema) if rows.num_rows <= most else None
 
     def _taken(self, frame: DataFrame) -> pa.Table:
         handing = self._handed()

@@ -94,8 +94,9 @@ class Tuning:
         thread = threading.get_ident()
         with self._lock:
             self._loads.setdefault(thread, []).append(load)
-            self._settle(spark)
         try:
+            with self._lock:
+                self._settle(spark)
             yield
         finally:
             with self._lock:
@@ -116,8 +117,9 @@ class Tuning:
         if self._loads and self._together is not None:
             values = self._together.spelled_out(values)
         new = {name: value for name, value in values.items() if self._current[name] != value}
-        self._put(spark, new)
+        # First: what is set before one that cannot be is put back too.
         self._current |= new
+        self._put(spark, new)
         if not self._loads:
             # Whoever owns the session may choose other settings before the next load.
             self._usual.clear()
@@ -135,7 +137,7 @@ class Tuning:
 
 
 class _Together:
-    """Several settings of a classic session in one call of the JVM: a refresh changes eight of them at every step."""
+    """Several settings of a classic session in one call of the JVM: a refresh changes nine of them at every step."""
 
     def __init__(self) -> None:
         self._conf: Any = None

@@ -162,9 +162,14 @@ def check_commit(change: TableCommit) -> DeltaTable:
 
 
 def commit_once(change: TableCommit, checked: DeltaTable | None = None) -> int:
-    """Commit unless that has happened before: for recovery. Returns the version that holds the change."""
+    """Commit unless that has happened before: for recovery. Returns the version that holds the change.
+
+    What was ``checked`` a moment ago is at most the very next version by now, which ``commit`` sees.
+    """
+    if checked is not None:
+        return commit(change, checked)
     found = is_committed(change)
-    return commit(change, checked) if found is None else found
+    return commit(change) if found is None else found
 
 
 def is_committed(change: TableCommit) -> int | None:
@@ -173,14 +178,12 @@ def is_committed(change: TableCommit) -> int | None:
         return change.version
     if change.app is None:
         return None
-    newest = latest_version(change.location, change.read_version)
-    if newest < change.version:
-        return None
     app, number = change.app
     # A handle remembers the version it was opened at: only a fresh one knows.
     reached = open_table(change.location).transaction_version(app)
     if reached is None or reached < number:
         return None
+    newest = latest_version(change.location, change.read_version)
     return next((v for v in range(change.version, newest + 1) if _applies(change.location, v, app, number)), newest)
 
 

@@ -64,9 +64,9 @@ class Few:
         schema = frame.schema
         if not all(is_simple(field.dataType) for field in schema.fields):
             return None
-        rows = self.engine.collect_few(frame.limit(MOST_COLLECTED + 1), MOST_COLLECTED, load=self.load)
+        found = self.engine.collect_few(frame.limit, MOST_COLLECTED, load=self.load)
         plain = StructType([StructField(field.name, field.dataType) for field in schema.fields])
-        return None if rows is None else for_spark(rows, plain)
+        return None if found is None else for_spark(found[0], plain)
 
 
 def is_simple(kind: DataType) -> bool:

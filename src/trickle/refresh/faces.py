@@ -220,10 +220,9 @@ class Faces:
     def _computed_once(self, rows: Callable[[int | None], DataFrame], load: Load) -> Held:
         """Compute rows once: on the driver when they are few, else where Spark keeps them."""
         if self.is_small:
-            few = rows(MOST_HELD + 1)
-            table = self.engine.collect_few(few, MOST_HELD, load=load)
-            if table is not None:
-                return Held(None, table.num_rows, table, few.schema)
+            found = self.engine.collect_few(rows, MOST_HELD, load=load)
+            if found is not None:
+                return Held(None, found[0].num_rows, *found)
         with spark_errors():
             kept = rows(None).persist()
             self._cached.callback(kept.unpersist)

@@ -180,9 +180,8 @@ def _kept(task: Task, state: State, stages: Sequence[Stage]) -> Made:
         stored[table] = open_snapshot(location.child(*folder.split("/")), state.tables[folder])
     small = _is_small(task)
     with closing(_faces(task, is_small=small)) as faces, task.warehouse.engine.tuned("change"):
-        if task.compiled.reads_clock:
-            before = datetime.fromisoformat(state.moment) if state.moment else task.moment
-            faces.moments = {NOW: task.moment, NOW_OLD: before}
+        before = datetime.fromisoformat(state.moment) if state.moment else task.moment
+        faces.moments = {NOW: task.moment, NOW_OLD: before} if task.compiled.reads_clock else {}
         unchanged = {str(source.name) for source in task.member.reading.tables if not _moved(task, source)}
         kept = keep(faces, stages, stored, unchanged)
     prepared = {folders.get(table, OWN_FOLDER): change for table, change in kept.prepared.items()}

@@ -13,11 +13,13 @@ one row for a customer is kept in its place.
 
 Safe because a filter and a projection of a table change as the table does, because a row of B for which c holds with no
 row of X does not matter to X, and because copies of what c uses do not matter either. Not where B depends on the time:
-then it changes without its table.
+then it changes without its table. Nor where c computes with a column of B: -0.0 and 0.0 are one group, and equal in
+every comparison, but not as texts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from sqlglot import exp
@@ -44,6 +46,8 @@ from trickle.operators import (
 )
 from trickle.operators.clock import NOW, NOW_OLD
 
+_COMPARISONS = (exp.EQ, exp.NullSafeEQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.Is)
+
 Question = tuple[Operator, Operator, Expr]
 """Few rows, the relation that is asked for rows that match them, as it is, and the condition."""
 
@@ -52,7 +56,8 @@ def question(join: Join, face: Face) -> Question | None:
     """What a semi or anti join asks one state of a table; None where the other's answer does not follow from it."""
     if join.kind not in (JoinKind.SEMI, JoinKind.ANTI) or join.condition is None or not _is_picked(join.right, face):
         return None
-    if join.used & {NOW, NOW_OLD} or join.used.isdisjoint(join.right.columns):
+    own = set(join.right.columns)
+    if join.used & {NOW, NOW_OLD} or not join.used & own or not _is_compared(join.condition, own):
         return None
     return join.left, at_face(join.right, Face.NEW), join.condition
 
@@ -68,6 +73,12 @@ def by_number(join: Join, face: Face) -> Join:
         net = Aggregate(UnionAll((there, undone)), keys, (Output(WEIGHT, call("sum", col(WEIGHT))),))
         there = Filter(net, exp.GT(this=col(WEIGHT), expression=exp.Literal.number("0")))
     return replace(join, right=Project(there, Output.keep(keys)), small="right")
+
+
+def _is_compared(condition: Expr, columns: AbstractSet[str]) -> bool:
+    """Whether columns stand in comparisons only, as they are."""
+    used = [column for column in condition.find_all(exp.Column) if column.name in columns]
+    return all(isinstance(column.parent, _COMPARISONS) for column in used)
 
 
 def _is_picked(tree: Operator, face: Face) -> bool:

@@ -9,8 +9,8 @@ and the same with semi and anti: the inner semi join builds its table of A, read
 small. Safe because a row of B for which c holds with no row of A makes no difference to either side. A is used twice;
 it becomes a step of its own when it is not at hand already (``optimize/share.py``).
 
-In a semi or anti join that asks for what B was, that is taken from what it is where that can be
-(``optimize/old_matches.py``). A is repeated there too, so one walk does both.
+In semi and anti joins that ask for what B was, or for that and for what it is, the first answer is taken from the
+second where that can be (``optimize/old_matches.py``). A is repeated there too, so one walk does both.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ from trickle.operators import Face, Join, JoinKind, Operator, walk
 
 def restrict_right(tree: Operator) -> Operator:
     """The tree with the big sides of its left, semi and anti joins restricted."""
-    return _restricted(tree, {question(node, Face.OLD) for node in walk(tree) if isinstance(node, Join)} - {None})
+    asked = (question(node, Face.OLD) for node in walk(tree) if isinstance(node, Join))
+    return _restricted(tree, {one for one in asked if one is not None})
 
 
-def _restricted(tree: Operator, of_old: AbstractSet[Question | None]) -> Operator:
+def _restricted(tree: Operator, of_old: AbstractSet[Question]) -> Operator:
     """The tree restricted, given what is asked of old states: questions are those of joins as they were before."""
     node = tree.with_inputs([_restricted(child, of_old) for child in tree.inputs]) if tree.inputs else tree
     if not isinstance(tree, Join) or not isinstance(node, Join):

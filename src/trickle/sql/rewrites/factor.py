@@ -4,7 +4,7 @@
 
 So an equality that stands in every branch joins, correlates or is looked up, and what needs one table only is pushed to
 it. Safe with NULL as well: AND distributes over OR among true, false and unknown. Where a branch asks for nothing else,
-the others do not matter. Runs first, for the rules that follow look for such equalities.
+the others do not matter. Runs before the rules that look for such equalities.
 """
 
 from __future__ import annotations
