@@ -114,7 +114,7 @@ class Tuning:
             if self._together is not None and self._usual[name] is None:
                 self._together.note(spark, name)
         values = {name: wanted.get(name, usual) for name, usual in self._usual.items()}
-        if self._loads and self._together is not None:
+        if heaviest != "any" and self._together is not None:
             values = self._together.spelled_out(values)
         new = {name: value for name, value in values.items() if self._current[name] != value}
         # First: what is set before one that cannot be is put back too.
