@@ -98,14 +98,21 @@ class Engine:
             return self._taken(frame)
 
     def collect_few(
-        self, first: Callable[[int], DataFrame], most: int, *, load: Load
+        self,
+        first: Callable[[int], DataFrame],
+        most: int,
+        *,
+        load: Load,
+        fits: Callable[[StructType], bool] = lambda _: True,
     ) -> tuple[pa.Table, StructType] | None:
         """All rows and their types, if they are at most so many and not larger than what Spark hands to the driver.
 
-        ``first`` gives a DataFrame that has a limit. It is run as fits its load.
+        ``first`` gives a DataFrame that has a limit. It is run as fits its load, if its types do.
         """
         with spark_errors(), self.tuned(load):
             frame = first(most + 1)
+            if not fits(frame.schema):
+                return None
             try:
                 rows = self._taken(frame)
             except (Py4JJavaError, PySparkException) as error:

@@ -46,15 +46,18 @@ def net(rows: pa.Table, mixed: bool = True) -> pa.Table:
 
     Rows that cannot be compared on the driver stay as they are: that costs work later and is as right.
     """
-    weights = rows.column(WEIGHT)
-    signs = pc.min_max(weights).as_py() if rows.num_rows else {"min": 1, "max": 1}
+    signs = pc.min_max(rows.column(WEIGHT)).as_py() if rows.num_rows else {"min": 1, "max": 1}
     columns = [name for name in rows.column_names if name != WEIGHT]
     if mixed and signs["min"] < 0 < signs["max"] and columns and are_comparable(rows.select(columns).schema):
-        summed = rows.group_by(columns).aggregate([(WEIGHT, "sum")])
-        kept = summed.filter(pc.not_equal(summed.column(f"{WEIGHT}_sum"), 0))
-        weights = kept.column(f"{WEIGHT}_sum")
-        rows = kept.select(columns).append_column(WEIGHT, weights)
+        rows = summed(rows)
     return _single(rows)
+
+
+def summed(rows: pa.Table) -> pa.Table:
+    """The net of weighted rows that are comparable: one row for each distinct row whose weights do not cancel."""
+    columns = [name for name in rows.column_names if name != WEIGHT]
+    found = rows.group_by(columns).aggregate([(WEIGHT, "sum")]).rename_columns([*columns, WEIGHT])
+    return found.filter(pc.not_equal(found.column(WEIGHT), 0))
 
 
 def _single(rows: pa.Table) -> pa.Table:

@@ -128,7 +128,12 @@ def _difference(engine: Engine, snapshot: Snapshot, files: Sequence[DataFile]) -
 
 
 def replace_rows(
-    engine: Engine, snapshot: Snapshot, change_rows: DataFrame, *, kind: str = "merge", few: Few | None = None
+    engine: Engine,
+    snapshot: Snapshot,
+    change_rows: DataFrame | pa.Table,
+    *,
+    kind: str = "merge",
+    few: Few | None = None,
 ) -> Prepared:
     """Apply located change rows: the table's columns, WEIGHT, and FILE and ROW of every row to delete.
 

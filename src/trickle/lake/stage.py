@@ -158,21 +158,24 @@ def stage_made(makers: Sequence[Callable[[], pa.Table]], table: Snapshot | Targe
         raise
 
 
-def stage_changes(df: DataFrame, location: Location, *, few: Few | None = None) -> tuple[ChangeFiles, pa.Table | None]:
+def stage_changes(
+    rows: DataFrame | pa.Table, location: Location, *, few: Few | None = None
+) -> tuple[ChangeFiles, pa.Table | None]:
     """Write change rows (the table's columns, the weight, perhaps where the row lies) beside the data files.
 
-    Those that are ``few`` are returned too.
+    Those that are ``few``, or at hand, are returned too.
     """
+    if isinstance(rows, pa.Table):
+        return stage_change_table(rows, location), rows
+    held = few.collected(rows) if few is not None else None
+    if held is not None:
+        place = held.column_names.index(WEIGHT)
+        held = held.set_column(place, WEIGHT, held.column(WEIGHT).cast(pa.int64()))
+        return stage_change_table(held, location), held
     stage_id = new_stage_id()
-    rows = few.collected(df) if few is not None else None
     try:
-        if rows is None:
-            _write(df.withColumn(WEIGHT, F.col(WEIGHT).cast("bigint")), location, changes_folder(stage_id), ())
-        else:
-            place = rows.column_names.index(WEIGHT)
-            rows = rows.set_column(place, WEIGHT, rows.column(WEIGHT).cast(pa.int64()))
-            write_few(location, changes_folder(stage_id), [rows])
-        return _count_changes(location, stage_id), rows
+        _write(rows.withColumn(WEIGHT, F.col(WEIGHT).cast("bigint")), location, changes_folder(stage_id), ())
+        return _count_changes(location, stage_id), None
     except BaseException:
         discard(location, stage_id)
         raise
@@ -181,12 +184,23 @@ def stage_changes(df: DataFrame, location: Location, *, few: Few | None = None) 
 def stage_change_table(rows: pa.Table, location: Location) -> ChangeFiles:
     """Write change rows that are on the driver, however many they are."""
     stage_id = new_stage_id()
+    if not rows.num_rows:
+        return ChangeFiles(stage_id, (), 0, 0, 0)
     try:
         write_few(location, changes_folder(stage_id), [rows])
-        return _count_changes(location, stage_id)
+        written = _written(location, changes_folder(stage_id))
+        size = sum(file.size for file in written)
+        hidden = pc.sum(rows.column(HIDDEN)).as_py() or 0 if HIDDEN in rows.column_names else 0
+        files = tuple((file.path, rows.num_rows) for file in written)
+        return ChangeFiles(stage_id, files, *_by_sign(rows.column(WEIGHT)), size, hidden // 2)
     except BaseException:
         discard(location, stage_id)
         raise
+
+
+def _by_sign(weights: pa.ChunkedArray) -> tuple[int, int]:
+    """How many rows are inserted, and how many deleted."""
+    return pc.sum(pc.max_element_wise(weights, 0)).as_py(), -pc.sum(pc.min_element_wise(weights, 0)).as_py()
 
 
 def discard(location: Location, stage_id: str) -> None:
@@ -362,7 +376,7 @@ def _count_changes(location: Location, stage_id: str) -> ChangeFiles:
             continue
         files.append((file.path, len(weights)))
         size += file.size
-        inserted += pc.sum(pc.max_element_wise(weights, 0)).as_py()
-        deleted -= pc.sum(pc.min_element_wise(weights, 0)).as_py()
+        come, go = _by_sign(weights)
+        inserted, deleted = inserted + come, deleted + go
         hidden += pc.sum(rows.column(HIDDEN)).as_py() or 0 if marked else 0
     return ChangeFiles(stage_id, tuple(files), inserted, deleted, size, hidden // 2)

@@ -8,20 +8,22 @@ from functools import partial
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, NullType, StringType
+from pyspark.sql.types import BooleanType, DoubleType, FloatType, LongType, NullType, StringType, StructField
 
 from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
 from trickle.delta.optimize.prune import is_nothing, prune
 from trickle.delta.plan import OWN, Plan, stands_still
 from trickle.delta.stages import Stage
 from trickle.lake.assign import conform
-from trickle.lake.merge import merge_rows
+from trickle.lake.few import Few
+from trickle.lake.local import summed
+from trickle.lake.merge import merge_rows, merge_table
 from trickle.lake.prepared import Prepared
 from trickle.lake.rewrite import replace_rows
 from trickle.lake.snapshot import Snapshot
 from trickle.lake.staged import next_snapshot, staged_change, staged_locally
 from trickle.operators import Operator
-from trickle.refresh.faces import Faces, Table, change_columns
+from trickle.refresh.faces import Faces, Planned, Table, change_columns
 from trickle.refresh.texts import Known
 
 
@@ -81,13 +83,30 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
     if is_nothing(result):
         return None
     planned = faces.planned(result, Known(plan.result).then(empty, found))
-    rows, few = planned.frame, faces.few(planned.load)
+    few = faces.few(planned.load)
+    made = None if few is None else _on_driver(faces, few, planned, snapshot, located=plan.located)
+    if made is not None:
+        return made
+    rows = planned.frame
     if plan.located:
         return replace_rows(faces.engine, snapshot, _located(rows, snapshot), few=few)
     return merge_rows(faces.engine, snapshot, conform(rows, snapshot.schema, beside=(WEIGHT,)), few=few)
 
 
+_WEIGHT = StructField(WEIGHT, LongType())
 _PLACES = {FILE: StringType(), ROW: LongType()}
+_BESIDE = (_WEIGHT, *(StructField(name, kind) for name, kind in _PLACES.items()), StructField(HIDDEN, BooleanType()))
+
+
+def _on_driver(faces: Faces, few: Few, planned: Planned, snapshot: Snapshot, *, located: bool) -> Prepared | None:
+    """The change of a table where its rows fit on the driver, in the types that the table has."""
+    if located:
+        rows = few.computed(planned.text, snapshot.schema, _BESIDE)
+        return None if rows is None else replace_rows(faces.engine, snapshot, rows)
+    if any(isinstance(field.dataType, FloatType | DoubleType) for field in snapshot.schema.fields):
+        return None
+    rows = few.computed(planned.text, snapshot.schema, (_WEIGHT,))
+    return None if rows is None else merge_table(faces.engine, snapshot, summed(rows))
 
 
 def _located(rows: DataFrame, snapshot: Snapshot) -> DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -25,7 +25,7 @@ from trickle.lake.lookup import Lookups, Wanted
 from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot
 from trickle.lake.tuples import matching
-from trickle.operators import Face, Filter, Operator, Project, Scan, Step, Values, walk
+from trickle.operators import Face, Filter, Operator, Output, Project, Scan, Step, Values, col, transformed, walk
 from trickle.refresh.held import Held
 from trickle.refresh.narrowing import Narrowing, empty_steps, files_with, together, without_empty
 from trickle.refresh.ranges import is_ranged, ranges_of
@@ -151,6 +151,7 @@ class Faces:
         return Held(None, rows.num_rows, rows, shape)
 
     def _run(self, tree: Operator, known: Known | None) -> Planned:
+        tree, known = self._inlined(tree, known)
         leaves: dict[str, list[Scan | Step]] = {}
         for node in walk(tree):
             if isinstance(node, Scan | Step):
@@ -158,7 +159,9 @@ class Faces:
         load = self._load(tree)
         # What only picks from rows at hand takes no task at all.
         alone = load in ("alone", "light") and not all(map(_is_at_hand, walk(tree)))
-        views = self._shown(leaves, alone)
+        # Handing rows over is a plan too, which may be compiled or interpreted.
+        with self.engine.tuned(load):
+            views = self._shown(leaves, alone)
         return Planned(self.engine, _texts.text(tree, _leaf_key, views, known=known, alone=alone), load)
 
     def _shown(self, leaves: Mapping[str, Sequence[Scan | Step]], alone: bool) -> dict[str, View]:
@@ -232,13 +235,29 @@ class Faces:
         """The rows of a step. What only picks from changes at hand costs nothing to repeat, and no job to look at."""
         if isinstance(tree, Step) and all(own == given for own, given in tree.fields):
             return self.steps[tree.name]
-        planned = self.planned(tree, known)
         if self.is_small and all(map(_is_at_hand, walk(tree))):
-            if not any(isinstance(node, Filter) for node in walk(tree)):
-                return Held(planned.frame, 1, tree=tree)
+            return self._picked(tree, known)
+        return self._hold(self.planned(tree, known))
+
+    def _picked(self, tree: Operator, known: Known | None) -> Held:
+        """What only picks from rows at hand: it stands for itself, and is looked at where it may be empty."""
+        final = with_moments(tree, self.moments)
+        whole, lasting = self._inlined(final, None if final is not tree else known or Known(tree))
+        rows = 1
+        if any(isinstance(node, Filter) for node in walk(whole)):
             with spark_errors(), self.engine.tuned("light"):
-                return Held(planned.frame, 0 if planned.frame.isEmpty() else 1, tree=tree)
-        return self._hold(planned)
+                rows = 0 if self._run(whole, lasting).frame.isEmpty() else 1
+        return Held(None, rows, tree=whole, known=lasting)
+
+    def _inlined(self, tree: Operator, known: Known | None) -> tuple[Operator, Known | None]:
+        """The tree with the trees of steps that were not computed in the place of these."""
+        names = sorted({node.name for node in walk(tree) if isinstance(node, Step)})
+        for name in names:
+            part = self.steps[name]
+            if part.tree is not None:
+                tree = transformed(tree, partial(_in_place, name, part.tree))
+                known = known.having(name, part.known) if known is not None and part.known is not None else None
+        return tree, known
 
     def hold_change(self, table: str, columns: Sequence[str]) -> Held:
         """The net change of a table, each row with a weight of +1 or -1; computed once."""
@@ -323,6 +342,13 @@ class Faces:
         if isinstance(leaf, Step):
             return self.steps.get(leaf.name)
         return self.changes.get(leaf.table) if leaf.face is Face.CHANGE else None
+
+
+def _in_place(name: str, part: Operator, node: Operator) -> Operator:
+    """A step's tree where the step is used."""
+    if not isinstance(node, Step) or node.name != name:
+        return node
+    return Project(part, tuple(Output(given, col(own)) for own, given in node.fields))
 
 
 def _is_at_hand(node: Operator) -> bool:

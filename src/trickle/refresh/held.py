@@ -11,14 +11,16 @@ from pyspark.sql.types import StructType
 
 from trickle.lake.scan import pick
 from trickle.operators import Operator
+from trickle.refresh.texts import Known
 
 
 @dataclass(frozen=True)
 class Held:
     """Rows that are computed, or cost nothing to compute. ``rows`` is their number, or 1 for some.
 
-    ``table`` has them where the driver does, and ``schema`` the types that they have for Spark; otherwise ``frame`` has
-    them. ``tree`` is what they come from when they only pick from what is at hand.
+    ``table`` has them where the driver does, and ``schema`` the types that they have for Spark. Rows that only pick
+    from what is at hand are not computed: ``tree`` stands where they are used, and ``known`` is what it comes again as.
+    All others are in ``frame``.
     """
 
     frame: DataFrame | None
@@ -26,6 +28,7 @@ class Held:
     table: pa.Table | None = None
     schema: StructType | None = None
     tree: Operator | None = None
+    known: Known | None = None
 
     def at_hand(self, columns: Sequence[str]) -> tuple[pa.Table, StructType] | None:
         """Some columns of the rows where the driver has them, with the types that they have for Spark."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 
 from trickle.algebra.names import INTERNAL_PREFIX, quote
@@ -28,10 +28,17 @@ class Known:
 
     origin: Operator
     changes: tuple[Hashable, ...] = ()
+    parts: tuple[Operator, ...] = ()
+    """The origins of the trees that were put in the place of steps."""
 
     def then(self, *changes: Iterable[Hashable]) -> Known:
         """The same after further changes."""
-        return Known(self.origin, (*self.changes, *(tuple(one) for one in changes)))
+        return replace(self, changes=(*self.changes, *(tuple(one) for one in changes)))
+
+    def having(self, name: str, part: Known) -> Known:
+        """The same with a tree in the place of a step."""
+        changed = (*self.changes, (name, id(part.origin), part.changes))
+        return Known(self.origin, changed, (*self.parts, part.origin, *part.parts))
 
 
 class Texts:
@@ -39,8 +46,8 @@ class Texts:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        # The origin is kept, so that no other tree can come to have its identity.
-        self._known: OrderedDict[tuple[int, Hashable, bool], tuple[Operator, str]] = OrderedDict()
+        # What a tree is known by is kept, so that no other tree can come to have the identity of its origin.
+        self._known: OrderedDict[tuple[int, Hashable, bool], tuple[Known, str]] = OrderedDict()
 
     def text(
         self, tree: Operator, key_of: LeafKey, views: Mapping[str, View], *, known: Known | None, alone: bool
@@ -58,10 +65,10 @@ class Texts:
                 found = self._known.get(place)
             text = lower(tree, lambda leaf: marks[key_of(leaf)], alone=alone) if found is None else found[1]
             if found is None:
-                self._remember(place, (known.origin, text))
+                self._remember(place, (known, text))
         return _named(text, list(marks.values()), list(views.values()))
 
-    def _remember(self, place: tuple[int, Hashable, bool], entry: tuple[Operator, str]) -> None:
+    def _remember(self, place: tuple[int, Hashable, bool], entry: tuple[Known, str]) -> None:
         with self._lock:
             self._known[place] = entry
             while len(self._known) > _REMEMBERED:
