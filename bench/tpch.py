@@ -146,6 +146,21 @@ def claims(found: Sequence[Beside], scale: float, share: float) -> Iterator[Clai
         limit = AUTO_SLOWER if scale >= 1 else None
         yield Claim(f"{where}: AUTO / the better of the two, worst ({worst})", behind[worst], at_most=limit)
         yield Claim(f"{where}: AUTO / the better of the two, geometric mean", geometric_mean(behind.values()))
+    chosen = {row.what: ratio for row in found if (ratio := _choice_behind(row)) is not None}
+    if chosen:
+        worst = max(chosen, key=chosen.__getitem__)
+        limit = AUTO_SLOWER if scale >= 1 else None
+        yield Claim(f"{where}: what AUTO chose / the better of the two, worst ({worst})", chosen[worst], at_most=limit)
+
+
+def _choice_behind(row: Beside) -> float | None:
+    """How many times as long what AUTO chose takes as the better of the two, by the refreshes of the others.
+
+    Where both run the same plan, AUTO's own times beside theirs tell how much samples spread, and not what was chosen.
+    """
+    times = {mode: ms for mode in (FULL, DIFFERENTIAL) if (ms := row.ms(mode)) is not None}
+    chosen = [times[run.action] for run in row.runs.get(AUTO, ()) if run.action in times]
+    return sum(chosen) / len(chosen) / min(times.values()) if chosen else None
 
 
 def _behind(row: Beside) -> float | None:

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql.types import ArrayType, LongType, StructField, StructType
 
 from tests.lake.tables import shape
-from trickle.lake.tuples import matching
+from trickle.lake.tuples import all_match, matching
 from trickle.lake.types import arrow_schema
 
 SHAPE = StructType(
@@ -91,3 +91,24 @@ def test_all_rows_where_a_value_lies_outside_of_its_column(wanted: dict[str, tup
 
 def test_names_are_those_of_the_table_however_they_are_spelled() -> None:
     assert found(I=(pa.int64(), [1]), L=(pa.int64(), [10])) == [0]
+
+
+@pytest.mark.parametrize(
+    "wanted, answer",
+    [
+        ({"i": pa.array([1, 2, 3], pa.int64())}, True),
+        ({"i": pa.array([1], pa.int64())}, False),
+        ({"i": pa.array([1, 2], pa.int32()), "s": pa.array(["b", "a"])}, True),
+        ({"i": pa.array([1, 2], pa.int32()), "s": pa.array(["a", "b"])}, False),
+        ({"m": pa.array([Decimal("-1.25"), Decimal("1.00")], pa.decimal128(9, 2))}, True),
+        # As narrower decimals some of these are others, to Arrow.
+        ({"m": pa.array([Decimal("-1.25"), Decimal("1.00")], pa.decimal128(12, 2))}, False),
+        ({"i": pa.array([1, 2, 1 << 40], pa.int64())}, False),
+    ],
+)
+def test_whether_all_rows_are_among_them(wanted: dict[str, pa.Array], answer: bool) -> None:
+    assert all_match(TABLE.slice(1, 3), SHAPE, pa.table(wanted)) is answer
+
+
+def test_null_is_not_among_them() -> None:
+    assert not all_match(TABLE, SHAPE, pa.table({"i": pa.array([None, 1, 2], pa.int32())}))

@@ -7,10 +7,12 @@ import random
 from typing import Any
 
 import pytest
+from pyspark.sql import DataFrame
 
 from tests.scenarios.big import read_all_as_big
 from trickle import Trickle
 from trickle.delta.reach import given_by, narrowed
+from trickle.engine import Engine
 from trickle.lake.lookup import Lookups
 from trickle.operators import Face, Filter, Join, JoinKind, Operator, Project, Scan, Step, col, equal, walk
 from trickle.operators.expressions import Output
@@ -21,8 +23,8 @@ ROWS = 400
 
 
 @pytest.fixture
-def shop(t: Trickle, monkeypatch: pytest.MonkeyPatch) -> Trickle:
-    """Orders and their lines, each in files by ranges of their keys, taken for big tables."""
+def small(t: Trickle) -> Trickle:
+    """Orders and their lines, each in files by ranges of their keys."""
     t.sql("CREATE TABLE orders (id BIGINT, customer INT, day DATE)")
     t.sql("CREATE TABLE lines (id BIGINT, n INT, amount DECIMAL(9,2))")
     t.sql("CREATE TABLE customers (id INT, name STRING)")
@@ -34,8 +36,14 @@ def shop(t: Trickle, monkeypatch: pytest.MonkeyPatch) -> Trickle:
         )
         t.sql(f"INSERT INTO lines SELECT id, 1, CAST(id AS DECIMAL(9,2)) FROM range({start}, {start + 100})")
     t.sql("INSERT INTO lines VALUES (NULL, 7, 7.00)")
-    read_all_as_big(monkeypatch)
     return t
+
+
+@pytest.fixture
+def shop(small: Trickle, monkeypatch: pytest.MonkeyPatch) -> Trickle:
+    """The same, taken for big tables."""
+    read_all_as_big(monkeypatch)
+    return small
 
 
 JOINED = """
@@ -166,3 +174,33 @@ def test_a_table_is_looked_up_by_the_key_that_leaves_least(t: Trickle, monkeypat
     t.refresh_stream_table("prices")
     check(t)
     assert keys == ["part"]
+
+
+@pytest.mark.parametrize(
+    "query, joins",
+    [
+        # Stored groups are looked up by all of their keys: that they are among those that changed need not be asked.
+        ("SELECT id, n, sum(amount) AS total FROM lines WHERE id > 3 GROUP BY id, n", 0),
+        # NULL is no key that is looked up together with others.
+        ("SELECT id, n, sum(amount) AS total FROM lines GROUP BY id, n", 1),
+    ],
+)
+def test_what_was_looked_up_is_not_asked_again(
+    small: Trickle, monkeypatch: pytest.MonkeyPatch, query: str, joins: int
+) -> None:
+    small.create_stream_table("s", query, refresh_mode="DIFFERENTIAL")
+    asked: list[str] = []
+    ask = Engine.sql
+
+    def noted(engine: Engine, text: str, *, most: int | None = None) -> DataFrame:
+        asked.append(text)
+        return ask(engine, text, most=most)
+
+    monkeypatch.setattr(Engine, "sql", noted)
+    for turn in range(3):
+        small.sql(f"INSERT INTO lines VALUES ({5 + turn}, 1, 1.00), (77, {turn}, 2.00), (NULL, 7, 1.00)")
+        small.sql(f"DELETE FROM lines WHERE id = {9 + turn}")
+        asked.clear()
+        assert small.refresh_stream_table("s").action == "DIFFERENTIAL"
+        assert sum(text.count("SEMI JOIN") for text in asked) == joins
+        check(small)

@@ -38,6 +38,8 @@ __all__ = ["Faces", "Held", "Planned", "Table", "change_columns"]
 
 MOST_HELD = 2_000_000
 """Rows that are held on the driver at the most; more are held by Spark."""
+MOST_CHOSEN = 100_000
+"""Rows at hand of which those that a condition leaves are computed at once."""
 MOST_AT_HAND = 2_000
 """Rows of a table up to which it travels with the plan: no file is opened by Spark, no job broadcasts it."""
 
@@ -240,14 +242,18 @@ class Faces:
         return self._hold(self.planned(tree, known))
 
     def _picked(self, tree: Operator, known: Known | None) -> Held:
-        """What only picks from rows at hand: it stands for itself, and is looked at where it may be empty."""
+        """What only picks from rows at hand. Spark chooses among few of them without a task: then they are known. All
+        others stand for themselves where they are used, and are looked at where there may be none.
+        """
         final = with_moments(tree, self.moments)
         whole, lasting = self._inlined(final, None if final is not tree else known or Known(tree))
-        rows = 1
-        if any(isinstance(node, Filter) for node in walk(whole)):
-            with spark_errors(), self.engine.tuned("light"):
-                rows = 0 if self._run(whole, lasting).frame.isEmpty() else 1
-        return Held(None, rows, tree=whole, known=lasting)
+        if not any(isinstance(node, Filter) for node in walk(whole)):
+            return Held(None, 1, tree=whole, known=lasting)
+        chosen = self._run(whole, lasting)
+        if sum(rows or 0 for rows in self._counts(whole)) <= MOST_CHOSEN:
+            return self._hold(chosen)
+        with spark_errors(), self.engine.tuned("light"):
+            return Held(None, 0 if chosen.frame.isEmpty() else 1, tree=whole, known=lasting)
 
     def _inlined(self, tree: Operator, known: Known | None) -> tuple[Operator, Known | None]:
         """The tree with the trees of steps that were not computed in the place of these."""

@@ -29,7 +29,8 @@ from trickle.lake.datafile import DataFile
 from trickle.lake.scan import pick
 from trickle.lake.skipping import span
 from trickle.lake.snapshot import Snapshot
-from trickle.operators import Face, Filter, Join, JoinKind, Operator, Scan, Step, walk
+from trickle.lake.tuples import all_match
+from trickle.operators import Aggregate, Face, Filter, Join, JoinKind, Operator, Project, Scan, Step, UnionAll, walk
 from trickle.refresh.held import Held
 from trickle.refresh.ranges import Range, covered, distance, is_ranged, ranges_of, within
 from trickle.sql.rewrites.conditions import chooses
@@ -40,6 +41,8 @@ HOLD_ROWS = 2_000_000
 """Rows of a table from which on it is worth a job."""
 MANY_ROWS = 20_000
 """Rows at hand from which on it is worth a job to be rid of most of them."""
+_FOUND = "found"
+"""The kind of step that has rows which were looked up."""
 _MOST_COVERED = 0.5
 PAGE_ROWS = 20_000
 """Rows of a page of a Parquet file as Spark writes it: of a range at least one page is read."""
@@ -87,7 +90,44 @@ class Narrowing:
             ends = [(one.right, one.left, one.null_safe) for one in pairs]
             right, left = self._restricted(join.right, join.left, ends)
             join = replace(join, left=left, right=right)
+            if join.kind is JoinKind.SEMI and self._all_meet(join, ends):
+                return join.left
         return join
+
+    def _all_meet(self, join: Join, ends: list[_End]) -> bool:
+        """Whether all rows of the left side were found by what is on the right: then a semi join leaves them all."""
+        if join.condition is None or len(conjuncts(join.condition)) > len(ends) or not self._is_exact(join.right):
+            return False
+        # Above anything else, a leaf need not have all values: an outer join adds NULL.
+        is_plain = all(isinstance(node, Step | Project | Filter | UnionAll) for node in walk(join.left))
+        found = given_together(join.left, [theirs for _, theirs, _ in ends]) if is_plain else None
+        if found is None or not all(isinstance(leaf, Step) and leaf.name.startswith(_FOUND) for leaf, _ in found):
+            return False
+        wanted = self._values(join.right, [mine for mine, *_ in ends])
+        meet = wanted is not None and all(
+            all_match(held.table, held.schema, wanted.rename_columns(columns))
+            for leaf, columns in found
+            if isinstance(leaf, Step) and (held := self.steps[leaf.name]).table is not None and held.schema is not None
+        )
+        self._note("all meet" if meet else "not all meet")
+        return meet
+
+    def _is_exact(self, giver: Operator) -> bool:
+        """Whether the values at hand of a relation are its values, and not perhaps some more."""
+        match giver:
+            case Step():
+                held = self.steps.get(giver.name)
+                return held is not None and (held.tree is None or self._is_exact(held.tree))
+            case Scan():
+                return giver.face is Face.CHANGE
+            case Project():
+                return self._is_exact(giver.input)
+            case Aggregate():
+                return bool(giver.keys) and self._is_exact(giver.input)
+            case UnionAll():
+                return all(map(self._is_exact, giver.parts))
+            case _:
+                return False
 
     def _restricted(self, giver: Operator, taker: Operator, ends: list[_End]) -> tuple[Operator, Operator]:
         """The small side of a join, held where that is worth it, and the other one with what it leaves to be read."""
@@ -218,7 +258,7 @@ class Narrowing:
             found = self.look_up(scan, pick(self.snapshot_of(scan).schema, [column])[0], keys, nulls, others.get(scan))
             if found is not None:
                 places = ((FILE, FILE), (ROW, ROW)) if scan.located else ()
-                return self._step("found", found, (*scan.fields, *places))
+                return self._step(_FOUND, found, (*scan.fields, *places))
             key = self._field(scan, column)
             if key is None or not _same(keys.type, key):
                 self._note("whole")

@@ -57,14 +57,14 @@ class Texts:
         ``known`` is what the tree will come again as, if it will; ``alone`` says that one task does all of it.
         """
         marks = {key: f"{INTERNAL_PREFIX}leaf_{place}" for place, key in enumerate(views)}
-        if known is None:
-            text = lower(tree, lambda leaf: marks[key_of(leaf)], alone=alone)
+        place = None if known is None else (id(known.origin), known.changes, alone)
+        with self._lock:
+            found = None if place is None else self._known.get(place)
+        if found is not None:
+            text = found[1]
         else:
-            place = (id(known.origin), known.changes, alone)
-            with self._lock:
-                found = self._known.get(place)
-            text = lower(tree, lambda leaf: marks[key_of(leaf)], alone=alone) if found is None else found[1]
-            if found is None:
+            text = lower(tree, lambda leaf: marks[key_of(leaf)], alone=alone, is_nested=True)
+            if place is not None and known is not None:
                 self._remember(place, (known, text))
         return _named(text, list(marks.values()), list(views.values()))
 
@@ -76,13 +76,19 @@ class Texts:
 
 
 def _named(text: str, marks: Sequence[str], views: Sequence[View]) -> str:
-    """The text with the names of views in the place of marks; a leaf inside of a view is defined under its mark."""
+    """The text with the names of views in the place of marks. A leaf inside of a view stands there whole where it is
+    read once, and else is defined under its mark.
+    """
     defined = []
     for mark, view in zip(marks, views, strict=True):
         if view.column is None:
             text = text.replace(quote(mark), quote(view.name))
+            continue
+        rows = f"(SELECT inline({quote(view.column)}) FROM {quote(view.name)})"
+        if text.count(quote(mark)) == 1:
+            text = text.replace(quote(mark), rows)
         else:
-            defined.append(f"{quote(mark)} AS (SELECT inline({quote(view.column)}) FROM {quote(view.name)})")
+            defined.append(f"{quote(mark)} AS {rows}")
     if not defined:
         return text
     rest = text.removeprefix("WITH ")

@@ -43,6 +43,7 @@ from trickle.sql.lower.block import Block, Closed, from_, passed
 from trickle.sql.lower.dialects import Dialect, written
 from trickle.sql.lower.generators import generated
 from trickle.sql.lower.joins import joined
+from trickle.sql.lower.nesting import nested
 from trickle.sql.lower.sharing import Shared
 from trickle.sql.lower.values import values_block
 
@@ -60,12 +61,19 @@ _JOIN_NAMES = {
 
 
 def lower(
-    tree: Operator, name_of: NameOf, dialect: Dialect = "spark", *, pretty: bool = False, alone: bool = False
+    tree: Operator,
+    name_of: NameOf,
+    dialect: Dialect = "spark",
+    *,
+    pretty: bool = False,
+    alone: bool = False,
+    is_nested: bool = False,
 ) -> str:
     """The SQL text of a tree, whose columns are the tree's, in order.
 
     ``name_of`` tells the table or view (unquoted) that holds a leaf's rows under the names of its source. With
-    ``alone``, Spark is told to do it all in one task, which asks that every leaf has one partition.
+    ``alone``, Spark is told to do it all in one task, which asks that every leaf has one partition. What ``is_nested``
+    has names only for what is used twice (``nesting.py``): quicker to analyse, and hard to read.
 
     >>> orders = Scan("orders", (("id", "id"), ("total", "total")))
     >>> big = Filter(orders, exp.GT(this=col("total"), expression=exp.Literal.number(9)))
@@ -96,7 +104,8 @@ def lower(
     GROUP BY
       "id"
     """
-    return written(_Lowering(tree, name_of, dialect, alone=alone).statement(), dialect, pretty=pretty)
+    statement = _Lowering(tree, name_of, dialect, alone=alone).statement()
+    return written(nested(statement) if is_nested else statement, dialect, pretty=pretty)
 
 
 @dataclass(frozen=True)
