@@ -41,7 +41,7 @@ def test_queries_do_not_lie_inside_of_each_other_without_end() -> None:
     assert duckdb.sql(text).fetchall() == [(many - 1,)]
 
 
-def _depth(query: exp.Expression | None) -> int:
+def _depth(query: exp.Expr | None) -> int:
     """How many queries a query lies in, itself among them; a name's begins anew."""
     depth = 0
     while query is not None and not isinstance(query, exp.CTE):
