@@ -56,8 +56,8 @@ def net(rows: pa.Table, mixed: bool = True) -> pa.Table:
 def summed(rows: pa.Table) -> pa.Table:
     """The net of weighted rows that are comparable: one row for each distinct row whose weights do not cancel."""
     columns = [name for name in rows.column_names if name != WEIGHT]
-    found = rows.group_by(columns).aggregate([(WEIGHT, "sum")]).rename_columns([*columns, WEIGHT])
-    return found.filter(pc.not_equal(found.column(WEIGHT), 0))
+    found = rows.group_by(columns).aggregate([(WEIGHT, "sum")]).select([*columns, f"{WEIGHT}_sum"])
+    return found.filter(pc.not_equal(found.column(f"{WEIGHT}_sum"), 0)).rename_columns([*columns, WEIGHT])
 
 
 def _single(rows: pa.Table) -> pa.Table:

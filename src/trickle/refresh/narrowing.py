@@ -90,8 +90,10 @@ class Narrowing:
             ends = [(one.right, one.left, one.null_safe) for one in pairs]
             right, left = self._restricted(join.right, join.left, ends)
             join = replace(join, left=left, right=right)
-            if join.kind is JoinKind.SEMI and self._all_meet(join, ends):
-                return join.left
+            if join.kind is JoinKind.SEMI:
+                meet = self._all_meet(join, ends)
+                self._note("all meet" if meet else "asked")
+                return join.left if meet else join
         return join
 
     def _all_meet(self, join: Join, ends: list[_End]) -> bool:
@@ -104,13 +106,11 @@ class Narrowing:
         if found is None or not all(isinstance(leaf, Step) and leaf.name.startswith(_FOUND) for leaf, _ in found):
             return False
         wanted = self._values(join.right, [mine for mine, *_ in ends])
-        meet = wanted is not None and all(
+        return wanted is not None and all(
             all_match(held.table, held.schema, wanted.rename_columns(columns))
             for leaf, columns in found
             if isinstance(leaf, Step) and (held := self.steps[leaf.name]).table is not None and held.schema is not None
         )
-        self._note("all meet" if meet else "not all meet")
-        return meet
 
     def _is_exact(self, giver: Operator) -> bool:
         """Whether the values at hand of a relation are its values, and not perhaps some more."""
