@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from bench.figures import Fact, timed
-from bench.meter import reading
+from bench.meter import reading, tidy
 from trickle import Trickle
 from trickle.errors import TrickleError
 
@@ -81,6 +81,7 @@ class Beside:
 
 def refreshed(t: Trickle, name: str) -> Refreshed:
     """Refresh a stream table and find out what that took."""
+    tidy(t.warehouse.engine)
     try:
         with reading(t.warehouse.engine) as reads:
             ms, result = timed(t.refresh_stream_table, name)

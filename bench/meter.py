@@ -6,6 +6,7 @@ log) are not among them.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,14 @@ class Reads:
 
     files: int | None = None
     rows: int | None = None
+
+
+def tidy(engine: Engine) -> None:
+    """Let the JVM collect its garbage now: what one refresh leaves is not for the next one to pay."""
+    gc.collect()
+    if engine.kind == "classic":
+        jvm: Any = engine.spark.sparkContext._jvm
+        jvm.System.gc()
 
 
 @contextmanager

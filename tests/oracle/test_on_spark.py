@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 import trickle
-from tests.scenarios.big import index_all, take_all_for_big
+from tests.scenarios.big import index_all, take_all_for_big, take_changes_for_large
 from trickle.engine import Engine
 from trickle.testing import check
 from trickle.testing.keeping import arrow_table
 from trickle.testing.random.cases import case
 from trickle.testing.random.choices import Choices
 
-QUERIES = 12
+QUERIES = 16
 BATCHES = 5
 
 
@@ -23,10 +23,12 @@ BATCHES = 5
 def test_a_random_query_equals_recomputation(
     number: int, engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if number % 3 == 1:
+    if number % 4 == 1:
         take_all_for_big(monkeypatch)
-    if number % 3 == 2:
+    if number % 4 == 2:
         index_all(monkeypatch)
+    if number % 4 == 3:
+        take_changes_for_large(monkeypatch, hinted=number % 8 == 3)
     given = case(Choices.seeded(900 + number), BATCHES)
     with trickle.connect(tmp_path / "wh", spark=engine.spark) as t:
         for name, columns in given.schemas.items():

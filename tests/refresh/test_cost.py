@@ -30,7 +30,7 @@ def test_a_share_decides_until_both_ways_are_known():
 
 def test_two_refreshes_by_changes_are_enough():
     assert chosen(changes(300), changes(900), full(100)).in_full
-    assert not chosen(changes(300), changes(90), full(100)).in_full
+    assert not chosen(changes(300), changes(30), full(100)).in_full
 
 
 def test_the_first_run_of_a_plan_does_not_count_when_a_later_one_is_quicker():
@@ -51,22 +51,45 @@ def test_changes_of_other_sizes_give_a_line():
     seen = [changes(110, 10), changes(200, 100), changes(1_100, 1_000)]
     assert by_changes(seen, 300) == by_changes(seen[::-1], 300)
     assert 250 < (by_changes(seen, 300) or 0) < 600
-    assert by_changes(seen, 4_001) is None
+    assert by_changes(seen, 16_001) is None
     assert by_changes(seen[:2], 1_000) is None
 
 
-def test_what_was_slower_is_tried_again_after_twice_as_many_full_refreshes():
-    past: list[Sample] = [changes(150), changes(150), full(100)]
+def refreshes_until_tried(past: Sequence[Sample], again: Sample, *, in_full: bool) -> int:
+    """How often one way is chosen before the other one is tried."""
+    count = 0
+    while chosen(*past).in_full is not in_full:
+        past = [again, *past]
+        count += 1
+    return count
 
-    def until_tried(past: Sequence[Sample]) -> int:
-        count = 0
-        while chosen(*past).in_full:
-            past = [full(100), *past]
-            count += 1
-        return count
 
-    assert until_tried(past) == 4
-    assert until_tried([changes(150), *past]) == 8
+def test_changes_that_were_slower_are_tried_again_after_twice_as_many_full_refreshes():
+    past = [changes(150), changes(150), full(100), full(100)]
+    assert refreshes_until_tried(past, full(100), in_full=False) == 4
+    assert refreshes_until_tried([changes(150), *past], full(100), in_full=False) == 8
+    assert "the other way" in chosen(*[full(100)] * 4, *past).reason
+
+
+def test_changes_of_a_size_that_was_never_seen_are_tried_at_once_if_they_may_be_quicker():
+    seen = [changes(110, 10), changes(200, 100), changes(1_100, 1_000)]
+    assert not chosen(full(3_000), *seen, rows=3_000).in_full
+    assert chosen(full(2_000), *seen, rows=3_000).in_full
+    assert not chosen(full(2_900), *seen, rows=3_000).in_full
+
+
+def test_full_refreshes_are_tried_once_when_only_the_first_fill_is_known():
+    assert refreshes_until_tried([changes(50), changes(50), full(100)], changes(50), in_full=True) == 0
+    assert not chosen(*[changes(50)] * 20, full(151)).in_full
+    tried = chosen(changes(50), changes(50), full(100))
+    assert (tried.in_full, tried.code) == (True, "COST_MODEL")
+
+
+def test_full_refreshes_are_tried_again_when_they_take_about_as_long():
+    past = [full(55), changes(50), changes(50), full(100)]
+    assert refreshes_until_tried(past, changes(50), in_full=True) == 2
+    assert refreshes_until_tried([full(55), *past], changes(50), in_full=True) == 4
+    assert not chosen(*[changes(50)] * 15, full(63), full(100)).in_full
 
 
 def test_what_is_hopeless_is_not_tried_again():

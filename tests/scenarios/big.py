@@ -6,7 +6,7 @@ import pytest
 
 from trickle.engine import tuning
 from trickle.lake import bases, few, indexes, lookup, merge, rewrite
-from trickle.refresh import faces, narrowing
+from trickle.refresh import faces, making, narrowing
 
 
 def take_all_for_big(patch: pytest.MonkeyPatch) -> None:
@@ -35,3 +35,10 @@ def index_all(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(bases, "MOST_SHARE", 2.0)
     patch.setattr(indexes, "LEAST_ROWS", 0)
     patch.setattr(indexes.Indexes, "expect", lambda *_: True)
+
+
+def take_changes_for_large(patch: pytest.MonkeyPatch, *, hinted: bool) -> None:
+    """Nothing that is computed from changes is held on the driver, and perhaps no join says which side is small."""
+    patch.setattr(making, "SMALL_CHANGE", -1)
+    if not hinted:
+        patch.setattr(faces, "MOST_BROADCAST", -1)

@@ -21,11 +21,11 @@ with few rows to read as well."""
 _CHANGE: Mapping[str, str] = {
     # Over a table of twenty columns the optimiser would take minutes to derive what nobody asked for.
     "spark.sql.constraintPropagation.enabled": "false",
+    # Adaptive execution makes a job of every shuffle, of which there is one for nearly every join of every term.
+    "spark.sql.adaptive.enabled": "false",
 }
 _SMALL: Mapping[str, str] = {
     **_CHANGE,
-    # Adaptive execution makes a job of every shuffle.
-    "spark.sql.adaptive.enabled": "false",
     # Starting a second task takes longer than it saves.
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",

@@ -61,13 +61,16 @@ def summed(rows: pa.Table) -> pa.Table:
 
 
 def _single(rows: pa.Table) -> pa.Table:
-    if pc.all(pc.equal(pc.abs(rows.column(WEIGHT)), 1)).as_py() is not False:
+    """Rows whose weights are all +1 or -1: a row of weight -3 is there three times."""
+    is_one = pc.equal(pc.abs(rows.column(WEIGHT)), 1)
+    if pc.all(is_one).as_py() is not False:
         return rows
-    weights = rows.column(WEIGHT).to_pylist()
+    several = rows.filter(pc.invert(is_one))
+    weights = several.column(WEIGHT).to_pylist()
     places = [place for place, weight in enumerate(weights) for _ in range(abs(weight))]
-    taken = rows.drop_columns([WEIGHT]).take(pa.array(places, pa.int64()))
     signs = [1 if weights[place] > 0 else -1 for place in places]
-    return taken.append_column(WEIGHT, pa.array(signs, pa.int64()))
+    taken = several.drop_columns([WEIGHT]).take(pa.array(places, pa.int64()))
+    return pa.concat_tables([rows.filter(is_one), taken.append_column(WEIGHT, pa.array(signs, pa.int64()))])
 
 
 def are_comparable(schema: pa.Schema) -> bool:

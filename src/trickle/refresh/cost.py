@@ -10,8 +10,8 @@ The quickest, as what else happens on a machine, and plans that are run for the 
 slower. Both are trusted only near what was seen: a line through changes of ten rows says nothing about a million. Until
 then, or beyond that, a fixed share of changed rows decides.
 
-What was slow once need not stay so. While full refreshes are chosen nothing is learned about the other way, so it is
-tried again, each time after twice as many full refreshes as before.
+What was slow once need not stay so, and while one way is chosen nothing is learned about the other. So the other way is
+tried too where it may well be the better one, each time after twice as many refreshes as before.
 """
 
 from __future__ import annotations
@@ -27,10 +27,15 @@ _ENOUGH = 3
 """Refreshes that a line needs."""
 _NEAR = 2.0
 """How many times more or less rows are about as many."""
-_REACH = 4.0
+_REACH = 16.0
 """How many times more rows than ever seen the line may be stretched to."""
 _HOPELESS = 3.0
-"""How many times slower than in full a refresh by changes must have been to be tried no more."""
+"""How many times slower a way must be expected to be that is tried no more: as many as a first fill is slower than the
+refreshes after it."""
+_CLOSE = 1.25
+"""The same of full refreshes, when more is known of them than the first fill."""
+_UNSEEN = 1.5
+"""The same of refreshes by changes, when only a line tells about so many rows."""
 
 
 @dataclass(frozen=True)
@@ -60,23 +65,36 @@ def estimate(samples: Sequence[Sample], changed_rows: int | None, source_rows: i
         return Estimate(False, "CHANGES_UNCOUNTED", "the number of changed rows is not known before they are read")
     full, changes = in_full(samples, source_rows), by_changes(samples, changed_rows)
     if full is not None and changes is not None:
-        cheaper = full < changes
-        if cheaper and changes < _HOPELESS * full and _is_due(samples):
-            words = f"{changes:,.0f} ms by changes are expected and {full:,.0f} ms in full; tried again after a while"
-            return Estimate(False, "COST_MODEL", words, full, changes)
-        words = f"{changes:,.0f} ms by changes and {full:,.0f} ms in full are expected"
-        return Estimate(cheaper, "COST_MODEL", words, full, changes)
+        is_full_cheaper = full < changes
+        if is_full_cheaper:
+            is_tried = _are_changes_tried(samples, changed_rows, changes / full)
+        else:
+            is_tried = _is_full_tried(samples, full / changes)
+        tried = "; the other way, to see how long it takes now" if is_tried else ""
+        words = f"{changes:,.0f} ms by changes and {full:,.0f} ms in full are expected{tried}"
+        return Estimate(is_full_cheaper is not is_tried, "COST_MODEL", words, full, changes)
     ratio = changed_rows / max(source_rows, 1)
     over = ratio > max_ratio
     words = f"{changed_rows:,} of {source_rows:,} rows changed, {ratio:.1%}; the threshold is {max_ratio:.1%}"
     return Estimate(over, "CHANGE_RATIO", words, full, changes)
 
 
-def _is_due(samples: Sequence[Sample]) -> bool:
-    """Whether it is time to try a refresh by changes again: after 4 full ones, then 8, 16, ..."""
-    tries = sum(sample.by_changes for sample in samples)
-    since = next((place for place, sample in enumerate(samples) if sample.by_changes), len(samples))
-    return bool(since >= 2**tries)
+def _are_changes_tried(samples: Sequence[Sample], changed_rows: int, slower: float) -> bool:
+    """Whether to go by changes though that is expected to be slower: at once where nothing of the size was seen, then
+    after 2 other refreshes, then 4, 8, 16, ...
+    """
+    near = [place for place, sample in enumerate(samples) if _is_like(sample, changed_rows)]
+    if not near:
+        return slower < _UNSEEN
+    return slower < _HOPELESS and near[0] >= 2 ** len(near)
+
+
+def _is_full_tried(samples: Sequence[Sample], slower: float) -> bool:
+    """Whether to refresh in full though that is expected to be slower: when only the first fill is known, which was a
+    cold one, after the next refresh, then after 2 others, 4, 8, ...
+    """
+    seen = [place for place, sample in enumerate(samples) if not sample.by_changes]
+    return slower < (_CLOSE if len(seen) > 1 else _HOPELESS) and seen[0] >= 2 ** (len(seen) - 1)
 
 
 def in_full(samples: Sequence[Sample], source_rows: int) -> float | None:
@@ -90,7 +108,7 @@ def in_full(samples: Sequence[Sample], source_rows: int) -> float | None:
 def by_changes(samples: Sequence[Sample], changed_rows: int) -> float | None:
     """The expected milliseconds of a refresh by changes; None beyond what the past tells."""
     known = [s for s in samples if s.by_changes][:REMEMBERED]
-    near = [s for s in known if _is_near(s.changed_rows, changed_rows)][:_LATEST]
+    near = [s for s in known if _is_like(s, changed_rows)][:_LATEST]
     if len(near) >= _ENOUGH_NEAR:
         return min(s.duration_ms for s in near)
     if len(known) < _ENOUGH or changed_rows > _REACH * max(s.changed_rows for s in known):
@@ -98,8 +116,10 @@ def by_changes(samples: Sequence[Sample], changed_rows: int) -> float | None:
     return _on_line(known, changed_rows)
 
 
-def _is_near(seen: int, changed_rows: int) -> bool:
-    return max(seen, 1) <= _NEAR * max(changed_rows, 1) and max(changed_rows, 1) <= _NEAR * max(seen, 1)
+def _is_like(sample: Sample, changed_rows: int) -> bool:
+    """Whether it went by changes, and by about as many."""
+    seen, wanted = max(sample.changed_rows, 1), max(changed_rows, 1)
+    return sample.by_changes and seen <= _NEAR * wanted and wanted <= _NEAR * seen
 
 
 def _on_line(known: Sequence[Sample], changed_rows: int) -> float:

@@ -440,12 +440,15 @@ def _by_changes(run: _Run, work: Work, task: Task) -> tuple[Work, Made]:
         return _rebuilt(run, work, "LAYOUT_CHANGED", "what is stored was laid out by another version"), make_full(
             task, Action.REINITIALIZE
         )
-    if dict(state.frontier) != dict(work.stream.frontier) and task.compiled.inner:
-        work = _caught_up(run, work, task, state)
-        task = replace(task, member=work.member)
-        state = State.of(work.stream)
-        assert state is not None
-    return work, make_differential(task, state)
+    if dict(state.frontier) == dict(work.stream.frontier) or not task.compiled.inner:
+        return work, make_differential(task, state)
+    begun = run.warehouse.clock.now()
+    work = _caught_up(run, work, task, state)
+    took = milliseconds(begun, run.warehouse.clock.now())
+    state = State.of(work.stream)
+    assert state is not None
+    made = make_differential(replace(task, member=work.member), state)
+    return work, replace(made, details={**made.details, "caught_up_ms": round(took, 3)})
 
 
 def usable_state(stream: StreamTable, compiled: Compiled | str) -> State | None:

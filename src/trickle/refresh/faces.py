@@ -25,7 +25,7 @@ from trickle.lake.lookup import Lookups, Wanted
 from trickle.lake.scan import pick, scan
 from trickle.lake.snapshot import Snapshot
 from trickle.lake.tuples import matching
-from trickle.operators import Face, Filter, Operator, Output, Project, Scan, Step, Values, col, transformed, walk
+from trickle.operators import Face, Filter, Join, Operator, Output, Project, Scan, Step, Values, col, transformed, walk
 from trickle.refresh.held import Held
 from trickle.refresh.narrowing import Narrowing, empty_steps, files_with, together, without_empty
 from trickle.refresh.ranges import is_ranged, ranges_of
@@ -38,10 +38,12 @@ __all__ = ["Faces", "Held", "Planned", "Table", "change_columns"]
 
 MOST_HELD = 2_000_000
 """Rows that are held on the driver at the most; more are held by Spark."""
-MOST_CHOSEN = 100_000
+MOST_CHOSEN = 1_000_000
 """Rows at hand of which those that a condition leaves are computed at once."""
 MOST_AT_HAND = 2_000
 """Rows of a table up to which it travels with the plan: no file is opened by Spark, no job broadcasts it."""
+MOST_BROADCAST = 10_000_000
+"""Changed rows up to which what is joined with them is told to be sent to every task; of more, memory would run out."""
 
 _texts = Texts()
 
@@ -154,6 +156,8 @@ class Faces:
 
     def _run(self, tree: Operator, known: Known | None) -> Planned:
         tree, known = self._inlined(tree, known)
+        if sum(held.rows for held in self.changes.values()) > MOST_BROADCAST:
+            tree, known = transformed(tree, _without_hint), None
         leaves: dict[str, list[Scan | Step]] = {}
         for node in walk(tree):
             if isinstance(node, Scan | Step):
@@ -355,6 +359,11 @@ def _in_place(name: str, part: Operator, node: Operator) -> Operator:
     if not isinstance(node, Step) or node.name != name:
         return node
     return Project(part, tuple(Output(given, col(own)) for own, given in node.fields))
+
+
+def _without_hint(node: Operator) -> Operator:
+    """A join that Spark chooses the way of."""
+    return replace(node, small=None) if isinstance(node, Join) and node.small is not None else node
 
 
 def _is_at_hand(node: Operator) -> bool:

@@ -251,4 +251,7 @@ def _sample(record: RefreshRecord) -> Sample | None:
     by_changes = record.action is Action.DIFFERENTIAL
     if by_changes and not isinstance(changed, int):
         return None
-    return Sample(by_changes, record.duration_ms or 0.0, changed if isinstance(changed, int) else 0, total)
+    # What refreshes in full left to be done is not what a refresh by changes takes.
+    caught_up = record.details.get("caught_up_ms")
+    took = (record.duration_ms or 0.0) - (caught_up if isinstance(caught_up, int | float) else 0.0)
+    return Sample(by_changes, max(took, 0.0), changed if isinstance(changed, int) else 0, total)
