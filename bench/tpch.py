@@ -5,10 +5,11 @@ them is refreshed. Of the orders that change, with all their lines, 70 % are new
 most 3). Partsupp changes by the same share, in the same refresh; with ``--dimensions`` also three random rows of
 customer, part and supplier each, for which the big tables have to be searched by other keys. Files and rows read are
 what Spark tells about its scans, and what the driver looked through; files rewritten are those that the refresh took
-out of the table and out of its inner tables. Before each size of change, DIFFERENTIAL and AUTO refresh change sets of
-that size that are not counted, as plans are compiled then (FULL once, before the first size); the order of the modes
-changes from query to query, and garbage is collected before each refresh, outside of its time. Figures of several modes
-stand in the order FULL / DIFFERENTIAL / AUTO.
+out of the table and out of its inner tables. Before the first size of change come rounds that are not counted
+(``--warm``), as plans are compiled then, and AUTO learns what both ways take; before each other size one such round.
+FULL takes part in the first of them only, and with ``--full-once`` in one timed round of each size: it does the same
+whatever changed. The order of the modes changes from query to query, and garbage is collected before each refresh,
+outside of its time. Figures of several modes stand in the order FULL / DIFFERENTIAL / AUTO.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ from trickle.errors import TrickleError
 PROMISED = {(1.0, 0.001): (18, 3.0), (10.0, 0.001): (22, 10.0)}
 """By scale and share: in how many queries DIFFERENTIAL is faster than FULL, and how many times in the mean."""
 AUTO_SLOWER = 1.15
+_BY_CHANGES = (DIFFERENTIAL, AUTO)
+"""The modes that are warmed up for each size of change. A full refresh does the same whatever changed."""
 
 
 def run(t: Trickle, sizes: Sizes) -> Iterator[Line | Beside | Claim | Note]:
@@ -79,9 +82,9 @@ def _warm(
     broken: dict[str, str],
     sizes: Sizes,
 ) -> Iterator[Note]:
-    for round_ in range(sizes.warm):
-        # A full refresh does the same whatever changed: one round for all sizes of change is enough.
-        modes = MODES if round_ == 0 and share == sizes.shares[0] else (DIFFERENTIAL, AUTO)
+    is_first = share == sizes.shares[0]
+    for round_ in range(sizes.warm if is_first else 1):
+        modes = MODES if round_ == 0 and is_first else _BY_CHANGES
         took, _ = timed(apply, t, data, changes.next(share), dimensions=sizes.dimensions)
         yield Note(f"{_percent(share)}, warm-up: changes applied in {milliseconds(took)}")
         for query in queries:
@@ -103,9 +106,11 @@ def _measure(
         change = changes.next(share)
         took, _ = timed(apply, t, data, change, dimensions=sizes.dimensions)
         yield Note(f"{_percent(share)}: {change.orders:,} orders and their lines changed, in {milliseconds(took)}")
+        left_out = {FULL} if sizes.full_once and round_ else set()
         for turn, query in enumerate(queries, start=round_):
             for mode in in_turn(turn):
-                runs[query][mode].append(_one(t, query, mode, broken))
+                if mode not in left_out:
+                    runs[query][mode].append(_one(t, query, mode, broken))
             yield Note(_said(query, runs[query]))
     also = ", and some dimensions" if sizes.dimensions else ""
     group = f"SF {data.scale:g}, {_percent(share)} of orders, lineitem and partsupp changed{also}"
