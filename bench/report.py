@@ -1,13 +1,16 @@
-"""Writes docs/benchmarks.md from the JSON of a run."""
+"""Writes docs/benchmarks.md from the JSON of runs: their figures take the place of older ones of the same tables, and
+what no new run measured stays, with its own machine, commit and command.
+"""
 
 from __future__ import annotations
 
 import importlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
-from bench.show import markdown, peers_of, verdicts
+from bench.show import Peers, markdown, peers_of, verdicts
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -19,11 +22,12 @@ _HEAD = """\
 <!-- Made by `python -m bench report` from the JSON of a run; never by hand. -->
 
 `make bench` runs these on your machine (`python -m bench --only idle` for one of them) and writes the figures as JSON
-to `build/bench/`; `python -m bench report` makes this page from the newest of them. Times are wall-clock times of calls
-to the Python API on a warm Spark session, over Delta tables on the local disk. FULL / DIFFERENTIAL says how many times
-faster a refresh by changes is. `python -m bench --only tpch,peers --scale 10 --changes 0.0001,0.001,0.01,0.1` chooses
-sizes; `python -m bench report a.json b.json` makes one page of several runs.
+to `build/bench/`. `python -m bench report` puts the newest of them into this page, `python -m bench report a.json
+b.json` those of some runs, in the place of older figures of the same tables. Times are wall-clock times of calls to the
+Python API on a warm Spark session, over Delta tables on the local disk. FULL / DIFFERENTIAL says how many times faster
+a refresh by changes is. `python -m bench --only tpch,peers --scale 10 --changes 0.0001,0.001,0.01,0.1` chooses sizes.
 """
+_RUN = "## The machine"
 
 _LABELS = {"memory_gib": "memory, GiB", "load_average": "load average at the start"}
 
@@ -33,22 +37,29 @@ def newest() -> Path | None:
     return max(RESULTS.glob("*.json"), default=None, key=lambda path: path.name)
 
 
-def page(*runs: dict[str, Any]) -> str:
-    """The page as Markdown, from the results of one or several runs."""
-    parts = [_HEAD]
+def page(*runs: dict[str, Any], before: str = "") -> str:
+    """The page as Markdown: the results of some runs, then what they do not replace of the page ``before``."""
     peers = peers_of(part for results in runs for part in results["benchmarks"])
-    for results in runs:
-        parts += [f"## The machine{_when(results) if len(runs) > 1 else ''}\n", _machine(results["machine"]), ""]
-        if "command" in results:
-            parts += [f"The command: `{results['command']}`\n"]
-        for part in results["benchmarks"]:
-            parts += [f"## {part['title']}\n", _about(part["name"]) + "\n", markdown(part, peers)]
-            parts += [f"{verdict}\n" for verdict in verdicts(part)]
-    return "\n".join(parts).rstrip() + "\n"
+    new = [_run(results, peers) for results in runs]
+    tables = {heading for run in new for heading in _headings(run)}
+    _, *old = re.split(rf"^(?={_RUN})", before, flags=re.MULTILINE)
+    kept = [run for run in old if not _headings(run) <= tables]
+    return "\n".join([_HEAD, *(run.rstrip() + "\n" for run in (*new, *kept))]).rstrip() + "\n"
 
 
-def _when(results: dict[str, Any]) -> str:
-    return f", {results['machine']['date']}"
+def _run(results: dict[str, Any], peers: Peers) -> str:
+    parts = [f"{_RUN}, {results['machine']['date']}\n", _machine(results["machine"]), ""]
+    if "command" in results:
+        parts += [f"The command: `{results['command']}`\n"]
+    for part in results["benchmarks"]:
+        parts += [f"## {part['title']}\n", _about(part["name"]) + "\n", markdown(part, peers)]
+        parts += [f"{verdict}\n" for verdict in verdicts(part)]
+    return "\n".join(parts)
+
+
+def _headings(run: str) -> set[str]:
+    """What a run's part of the page has tables of; benchmarks with several tables name each of them."""
+    return {line for line in run.splitlines() if line.startswith("##") and not line.startswith(_RUN)}
 
 
 def _about(name: str) -> str:
@@ -73,5 +84,6 @@ def write(*sources: Path) -> Path:
     for source, results in zip(chosen, runs, strict=True):
         if results["quick"]:
             raise SystemExit(f"{source} is of a quick run, whose figures mean nothing")
-    PAGE.write_text(page(*runs), encoding="utf-8")
+    before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+    PAGE.write_text(page(*runs, before=before), encoding="utf-8")
     return PAGE

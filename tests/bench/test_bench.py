@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,6 +45,23 @@ def test_a_quick_run_makes_no_page(tmp_path: Path) -> None:
     quick.write_text(json.dumps({"machine": {}, "quick": True, "benchmarks": []}), encoding="utf-8")
     with pytest.raises(SystemExit, match="mean nothing"):
         main(["report", str(quick)])
+
+
+def _results(date: str, *titles: str) -> dict[str, Any]:
+    machine = {"date": date, "cores": 2, "load_average": 0.1}
+    parts = [{"name": "idle", "title": title, "lines": []} for title in titles]
+    return {"machine": machine, "quick": False, "benchmarks": parts}
+
+
+def test_a_new_run_takes_the_place_of_older_figures_of_the_same_tables() -> None:
+    first = page(_results("monday", "idle", "change"), _results("tuesday", "full"))
+    second = page(_results("friday", "idle", "full"), before=first)
+    assert [line.split(", ")[1] for line in second.splitlines() if line.startswith("## The machine")] == [
+        "friday",
+        "monday",
+    ]
+    assert page(_results("sunday", "idle", "full"), _results("sunday", "change"), before=second).count("## idle") == 1
+    assert page(before=second) == second
 
 
 def test_a_limit_is_about_the_median() -> None:

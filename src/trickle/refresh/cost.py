@@ -30,10 +30,11 @@ _NEAR = 2.0
 _REACH = 16.0
 """How many times more rows than ever seen the line may be stretched to."""
 _HOPELESS = 3.0
-"""How many times slower a way must be expected to be that is tried no more: as many as a first fill is slower than the
-refreshes after it."""
+"""How many times slower refreshes by changes must be expected to be that are tried no more."""
+_COLD = 2.0
+"""The same of full refreshes, of which only the first fill is known: it may have been that much slower."""
 _CLOSE = 1.25
-"""The same of full refreshes, when more is known of them than the first fill."""
+"""The same of full refreshes, when more is known of them."""
 _UNSEEN = 1.5
 """The same of refreshes by changes, when only a line tells about so many rows."""
 
@@ -91,10 +92,12 @@ def _are_changes_tried(samples: Sequence[Sample], changed_rows: int, slower: flo
 
 def _is_full_tried(samples: Sequence[Sample], slower: float) -> bool:
     """Whether to refresh in full though that is expected to be slower: when only the first fill is known, which was a
-    cold one, after the next refresh, then after 2 others, 4, 8, ...
+    cold one, as soon as the refreshes by changes are not cold any more; then after 2 others, 4, 8, ...
     """
     seen = [place for place, sample in enumerate(samples) if not sample.by_changes]
-    return slower < (_CLOSE if len(seen) > 1 else _HOPELESS) and seen[0] >= 2 ** (len(seen) - 1)
+    if len(seen) == 1:
+        return slower < _COLD and seen[0] >= _LATEST
+    return slower < _CLOSE and seen[0] >= 2 ** (len(seen) - 1)
 
 
 def in_full(samples: Sequence[Sample], source_rows: int) -> float | None:
