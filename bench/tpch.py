@@ -14,6 +14,7 @@ outside of its time. Figures of several modes stand in the order FULL / DIFFEREN
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterator, Sequence
 
 from bench.beside import AUTO, DIFFERENTIAL, FULL, MODES, Beside, Refreshed, failure, in_turn, refreshed
@@ -165,10 +166,12 @@ def _choice_behind(row: Beside) -> float | None:
     """How many times as long what AUTO chose takes as the better of the two, by the refreshes of the others.
 
     Where both run the same plan, AUTO's own times beside theirs tell how much samples spread, and not what was chosen.
+    The median of its choices: now and then AUTO tries the other way, at growing distances, of which a short run has too
+    many.
     """
     times = {mode: ms for mode in (FULL, DIFFERENTIAL) if (ms := row.ms(mode)) is not None}
     chosen = [times[run.action] for run in row.runs.get(AUTO, ()) if run.action in times]
-    return sum(chosen) / len(chosen) / min(times.values()) if chosen else None
+    return statistics.median(chosen) / min(times.values()) if chosen else None
 
 
 def _behind(row: Beside) -> float | None:

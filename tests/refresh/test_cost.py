@@ -79,15 +79,15 @@ def test_changes_of_a_size_that_was_never_seen_are_tried_at_once_if_they_may_be_
 
 
 def test_full_refreshes_are_tried_once_when_only_the_first_fill_is_known():
-    assert refreshes_until_tried([changes(50), changes(50), full(99)], changes(50), in_full=True) == 1
-    assert not chosen(*[changes(50)] * 20, full(101)).in_full
-    tried = chosen(*[changes(50)] * 3, full(99))
+    assert refreshes_until_tried([changes(50), changes(50), full(74)], changes(50), in_full=True) == 1
+    assert not chosen(*[changes(50)] * 20, full(76)).in_full
+    tried = chosen(*[changes(50)] * 3, full(74))
     assert (tried.in_full, tried.code) == (True, "COST_MODEL")
 
 
 def test_the_first_fill_is_compared_with_refreshes_that_are_not_cold():
-    assert not chosen(changes(60), changes(90), full(100)).in_full
-    assert not chosen(changes(40), changes(60), changes(90), full(100)).in_full
+    assert not chosen(changes(80), changes(90), full(100)).in_full
+    assert not chosen(changes(60), changes(80), changes(90), full(100)).in_full
 
 
 def test_full_refreshes_are_tried_again_when_they_take_about_as_long():

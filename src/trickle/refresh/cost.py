@@ -31,7 +31,7 @@ _REACH = 16.0
 """How many times more rows than ever seen the line may be stretched to."""
 _HOPELESS = 3.0
 """How many times slower refreshes by changes must be expected to be that are tried no more."""
-_COLD = 2.0
+_COLD = 1.5
 """The same of full refreshes, of which only the first fill is known: it may have been that much slower."""
 _CLOSE = 1.25
 """The same of full refreshes, when more is known of them."""
