@@ -20,6 +20,7 @@ def collected(text):
 print(engine.collect_few(lambda most: engine.sql(WIDE, most=most), 10_000, load="any"))
 print(collected("SELECT id FROM range(11)"))
 print(collected("SELECT id FROM range(1000000000000)"))
+print(collected("SELECT make_ym_interval(1, 2) AS months"))
 rows, types = collected("SELECT id FROM range(10) -- of ten")
 print(rows.num_rows, types.simpleString())
 engine.close()
@@ -28,4 +29,6 @@ engine.close()
 
 def test_what_is_too_large_or_too_many_is_not_collected() -> None:
     ended = subprocess.run([sys.executable, "-c", CHILD], capture_output=True, text=True, check=False, timeout=300)
-    assert ended.stdout.split() == ["None", "None", "None", "10", "struct<id:bigint>"], ended.stderr[-2000:]
+    assert ended.stdout.split() == ["Left.MANY", "Left.MANY", "Left.MANY", "Left.UNFIT", "10", "struct<id:bigint>"], (
+        ended.stderr[-2000:]
+    )

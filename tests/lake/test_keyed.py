@@ -18,7 +18,7 @@ from pyspark.sql.types import ArrayType, DoubleType, LongType, StringType, Struc
 from tests.lake.tables import committed, delta_rs_contents, files_below, shape
 from trickle.algebra.weights import WEIGHT
 from trickle.errors import CorruptTable, NegativeMultiplicity
-from trickle.lake import keyed
+from trickle.lake import few, keyed
 from trickle.lake.create import create
 from trickle.lake.keyed import merge_by_key
 from trickle.lake.location import Location
@@ -130,9 +130,9 @@ def test_what_arrow_does_otherwise_is_left_to_spark(tmp_path: Path, field: Struc
 def test_files_that_are_too_large_are_left_to_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     table = made(tmp_path / "t", PAIRED, [(1, "a", "x")])
     delta = arrow(PAIRED, [(1, "a", "x", -1)], WEIGHT)
-    for limit in ("MOST_BYTES", "MOST_FILE_BYTES"):
+    for limit in ("MOST_ANEW", "MOST_FILE_ANEW"):
         with monkeypatch.context() as patch:
-            patch.setattr(keyed, limit, 10)
+            patch.setattr(few, limit, 10)
             assert merge_by_key(table, delta, ["k"], whole=True) is None
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from trickle.refresh.cost import Estimate, Sample, by_changes, estimate, in_full
 
 
@@ -36,6 +38,12 @@ def test_two_refreshes_by_changes_are_enough():
 def test_the_first_run_of_a_plan_does_not_count_when_a_later_one_is_quicker():
     assert by_changes([changes(100), changes(120), changes(900)], 10) == 100
     assert in_full([full(200), full(90), full(900)], 1_000) == 90
+
+
+@pytest.mark.parametrize("in_full, by_changes", [(0, 0), (0, 5), (5, 0)])
+def test_a_clock_that_stood_still_or_was_set_back_is_no_obstacle(in_full: float, by_changes: float):
+    given = chosen(*[changes(by_changes)] * 3, full(in_full))
+    assert (given.code, given.in_full) == ("COST_MODEL", in_full < by_changes)
 
 
 def test_only_the_latest_count():

@@ -12,6 +12,7 @@ from pyspark.sql.types import IntegerType
 from trickle import Trickle
 from trickle.apply.steps import Step
 from trickle.errors import QueryError, UnsupportedQuery
+from trickle.lake import few
 from trickle.testing import Fault, check, raise_at
 
 NESTED = "SELECT max(total) AS best FROM (SELECT c, sum(v) AS total FROM o GROUP BY c)"
@@ -227,3 +228,36 @@ def test_all_and_any_of_a_subquery(shop: Trickle) -> None:
         shop.refresh_stream_table("over")
         shop.refresh_stream_table("some")
         check(shop)
+
+
+def test_intervals_are_left_to_spark_on_the_way(t: Trickle) -> None:
+    t.sql("CREATE TABLE spans (k INT, y INT, m INT)")
+    t.sql("INSERT INTO spans VALUES (1, 1, 6), (1, 3, 0), (2, 0, 5)")
+    t.create_stream_table(
+        "long_ones",
+        "SELECT k, count(CASE WHEN i > INTERVAL '1' YEAR THEN 1 END) AS n,"
+        " count(CASE WHEN i > INTERVAL '2' YEAR THEN 1 END) AS n2"
+        " FROM (SELECT k, make_ym_interval(y, m) AS i FROM spans WHERE y > 0) GROUP BY k",
+        refresh_mode="DIFFERENTIAL",
+    )
+    for statement in ("INSERT INTO spans VALUES (2, 2, 1), (1, 0, 3)", "DELETE FROM spans WHERE y = 3"):
+        t.sql(statement)
+        assert t.refresh_stream_table("long_ones").action == "DIFFERENTIAL"
+        check(t)
+
+
+@pytest.mark.parametrize("query", ["SELECT id, c FROM o WHERE v > 1", "SELECT c, sum(v) AS total FROM o GROUP BY c"])
+def test_what_was_too_much_for_the_driver_once_is_not_tried_again(
+    shop: Trickle, monkeypatch: pytest.MonkeyPatch, query: str
+) -> None:
+    shop.create_stream_table("s", query, refresh_mode="DIFFERENTIAL")
+    shop.sql("INSERT INTO o VALUES (5, 'a', 9), (6, 'd', 9), (7, 'e', 9)")
+
+    def tried_again(*_: object) -> None:
+        raise AssertionError("collected a second time")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(few, "MOST_COLLECTED", 2)
+        patch.setattr(few.Few, "collected", tried_again)
+        assert shop.refresh_stream_table("s").action == "DIFFERENTIAL"
+    check(shop)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from trickle.engine import tuning
+from trickle.engine import Left, tuning
 from trickle.lake import bases, few, indexes, lookup, merge, rewrite
 from trickle.refresh import faces, making, narrowing
 
@@ -13,6 +13,7 @@ def take_all_for_big(patch: pytest.MonkeyPatch) -> None:
     """Nothing is read or written on the driver that Spark could read or write."""
     read_all_as_big(patch)
     patch.setattr(few.Few, "collected", lambda *_: None)
+    patch.setattr(few.Few, "computed", lambda *_: Left.MANY)
     patch.setattr(rewrite, "_on_driver", lambda *_: False)
     patch.setattr(merge, "places_of", lambda *_: None)
 

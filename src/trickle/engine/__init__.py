@@ -3,6 +3,6 @@
 from trickle.engine.ddl import parse_ddl
 from trickle.engine.failures import spark_errors
 from trickle.engine.jobs import JobCount
-from trickle.engine.session import Engine
+from trickle.engine.session import Engine, Left
 
-__all__ = ["Engine", "JobCount", "parse_ddl", "spark_errors"]
+__all__ = ["Engine", "JobCount", "Left", "parse_ddl", "spark_errors"]

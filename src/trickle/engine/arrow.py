@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.errors import PySparkTypeError
 from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
@@ -70,6 +71,16 @@ def _is_list(kind: pa.DataType) -> bool:
 
 def _as_field(field: pa.Field) -> pa.Field:
     return pa.field(field.name, spark_type(field.type), field.nullable)
+
+
+def is_handed(schema: StructType) -> bool:
+    """Whether Spark hands over all columns: Arrow has no type for some, as for intervals of months."""
+    try:
+        for field in schema.fields:
+            to_arrow_type(field.dataType, timezone="UTC")
+    except PySparkTypeError:
+        return False
+    return True
 
 
 def for_spark(table: pa.Table, schema: StructType | None = None) -> pa.Table:

@@ -6,6 +6,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from enum import Enum
 from typing import Literal
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from trickle.algebra.names import INTERNAL_PREFIX
 from trickle.engine import shared
-from trickle.engine.arrow import for_spark
+from trickle.engine.arrow import for_spark, is_handed
 from trickle.engine.failures import spark_errors
 from trickle.engine.handing import Handing
 from trickle.engine.jobs import JobCount, JobCounter
@@ -29,6 +30,13 @@ Kind = Literal["classic", "connect"]
 
 _TOO_LARGE = "spark.driver.maxResultSize"
 """Named by Spark's error when a result is larger than that."""
+
+
+class Left(Enum):
+    """Why rows are left to Spark."""
+
+    UNFIT = "their types"
+    MANY = "their number or size"
 
 
 class Engine:
@@ -104,23 +112,23 @@ class Engine:
         *,
         load: Load,
         fits: Callable[[StructType], bool] = lambda _: True,
-    ) -> tuple[pa.Table, StructType] | None:
+    ) -> tuple[pa.Table, StructType] | Left:
         """All rows and their types, if they are at most so many and not larger than what Spark hands to the driver.
 
         ``first`` gives a DataFrame that has a limit. It is run as fits its load, if its types do.
         """
         with spark_errors(), self.tuned(load):
             frame = first(most + 1)
-            if not fits(frame.schema):
-                return None
+            if not (is_handed(frame.schema) and fits(frame.schema)):
+                return Left.UNFIT
             try:
                 rows = self._taken(frame)
             except (Py4JJavaError, PySparkException) as error:
                 # Asked of Spark's own words: it stands in a cause, which our error leaves out.
                 if _TOO_LARGE not in str(error):
                     raise
-                return None
-            return (rows, frame.schema) if rows.num_rows <= most else None
+                return Left.MANY
+            return (rows, frame.schema) if rows.num_rows <= most else Left.MANY
 
     def _taken(self, frame: DataFrame) -> pa.Table:
         handing = self._handed()

@@ -106,11 +106,15 @@ class ChangeRows:
     def local_inserts(self, schema: StructType, internal: Sequence[str] = ()) -> pa.Table:
         """The rows to insert on the driver, each as often as its weight says."""
         table = self.table([*schema.names, *internal, WEIGHT])
-        weights = table.column(WEIGHT).to_pylist()
-        places = [place for place, weight in enumerate(weights) for _ in range(weight)]
+        come = table.filter(pc.greater(table.column(WEIGHT), 0))
+        if come.num_rows and pc.max(come.column(WEIGHT)).as_py() > 1:
+            weights = come.column(WEIGHT).to_pylist()
+            come = come.take(
+                pa.array([place for place, weight in enumerate(weights) for _ in range(weight)], pa.int64())
+            )
         fields = [StructField(f.name, f.dataType) for f in schema.fields]
         shape = StructType([*fields, *(StructField(name, _INTERNAL[name]) for name in internal)])
-        return for_spark(table.drop_columns([WEIGHT]).take(pa.array(places, pa.int64())), shape)
+        return for_spark(come.drop_columns([WEIGHT]), shape)
 
     def inserts(self, schema: StructType, internal: Sequence[str] = ()) -> DataFrame:
         """The rows to insert, each as often as its weight says."""

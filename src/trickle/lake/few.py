@@ -6,6 +6,7 @@ Parquet file that comes out of it. So rows that fit on the driver are collected 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -34,7 +35,7 @@ from pyspark.sql.types import (
 )
 
 from trickle.algebra.weights import FILE, ROW
-from trickle.engine import Engine
+from trickle.engine import Engine, Left
 from trickle.engine.arrow import for_spark
 from trickle.engine.tuning import Load
 from trickle.lake.datafile import DataFile
@@ -48,8 +49,12 @@ MOST_COLLECTED = 1_000_000
 MOST_BYTES = 64 << 20
 GROUP_ROWS = 100_000
 """Rows of a row group: where rows lie in some order, a lookup leaves out most groups by their statistics."""
-MOST_REWRITTEN = 2_000_000
-"""Bytes and rows of data files that are read and written anew on the driver: Arrow does it faster than Spark."""
+MOST_ANEW = 1 << 30
+"""Bytes of files that are read and written anew on the driver, one at a time for each of its threads: Arrow does it
+faster than Spark finds out which rows stay."""
+MOST_FILE_ANEW = 128 << 20
+"""Bytes of one of them: it is held whole."""
+THREADS = min(4, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True)
@@ -66,9 +71,9 @@ class Few:
             return None
         found = self.engine.collect_few(frame.limit, MOST_COLLECTED, load=self.load)
         plain = StructType([StructField(field.name, field.dataType) for field in schema.fields])
-        return None if found is None else for_spark(found[0], plain)
+        return None if isinstance(found, Left) else for_spark(found[0], plain)
 
-    def computed(self, text: str, shape: StructType, beside: Sequence[StructField]) -> pa.Table | None:
+    def computed(self, text: str, shape: StructType, beside: Sequence[StructField]) -> pa.Table | Left:
         """The rows of a query that gives the columns of a shape in their types, and some ``beside`` them.
 
         The limit and the columns' order cost Spark nothing here: it looks at the plan once.
@@ -84,7 +89,7 @@ class Few:
             lambda most: self.engine.sql(text, most=most), MOST_COLLECTED, load=self.load, fits=fits
         )
         plain = [StructField(field.name, field.dataType) for field in (*shape.fields, *beside)]
-        return None if run is None else for_spark(run[0].select(names), StructType(plain))
+        return run if isinstance(run, Left) else for_spark(run[0].select(names), StructType(plain))
 
 
 def is_simple(kind: DataType) -> bool:
@@ -96,6 +101,15 @@ def is_simple(kind: DataType) -> bool:
 def are_few(files: Sequence[DataFile], schema: StructType, most: int = MOST_ROWS) -> bool:
     """Whether files are read on the driver: small, and all of their contents in them."""
     return are_plain(files, schema) and not are_many(files, most) and sum(file.size for file in files) <= MOST_BYTES
+
+
+def are_written_anew(files: Sequence[DataFile], schema: StructType) -> bool:
+    """Whether the driver changes files: it holds each of them, and writes what Spark would write."""
+    return (
+        are_plain(files, schema)
+        and all(file.size <= MOST_FILE_ANEW for file in files)
+        and sum(file.size for file in files) <= MOST_ANEW
+    )
 
 
 def are_plain(files: Sequence[DataFile], schema: StructType) -> bool:

@@ -9,7 +9,6 @@ was, so that the ranges of keys in files stay narrow; rows of other keys come in
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,18 +24,11 @@ from trickle.engine.arrow import for_spark
 from trickle.errors import CorruptTable, NegativeMultiplicity
 from trickle.lake.candidates import candidate_files
 from trickle.lake.datafile import DataFile
-from trickle.lake.few import are_plain, is_simple, read_few
+from trickle.lake.few import THREADS, are_plain, are_written_anew, is_simple, read_few
 from trickle.lake.prepared import Prepared, note, staging
 from trickle.lake.scan import pick
 from trickle.lake.snapshot import Snapshot
 from trickle.lake.stage import ORDERED_ROWS, discard, stage_change_table, stage_made
-
-MOST_BYTES = 1 << 30
-"""Bytes of touched files that are written anew on the driver."""
-MOST_FILE_BYTES = 128 << 20
-"""Bytes of one of them: it is held whole."""
-
-THREADS = min(4, os.cpu_count() or 1)
 
 _NUMBER = INTERNAL_PREFIX + "number"
 _KIND = "merge"
@@ -72,11 +64,11 @@ def merge_by_key(snapshot: Snapshot, delta: pa.Table, key: Sequence[str], *, who
     if len(key) > 1 and any(column.null_count for column in removed.columns):
         return None
     files = candidate_files(snapshot, removed, keys) if removed.num_rows else ()
-    if not are_plain(files, snapshot.schema) or any(file.size > MOST_FILE_BYTES for file in files):
+    if not are_plain(files, snapshot.schema):
         return None
     hits = _hits(snapshot, files, removed, keys)
     _check(snapshot, hits, removed)
-    if sum(hit.file.size for hit in hits) > MOST_BYTES:
+    if not are_written_anew([hit.file for hit in hits], snapshot.schema):
         return None
     return _merged(snapshot, given if whole else None, gone, come, hits, keys)
 

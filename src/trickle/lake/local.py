@@ -69,8 +69,10 @@ def _single(rows: pa.Table) -> pa.Table:
     weights = several.column(WEIGHT).to_pylist()
     places = [place for place, weight in enumerate(weights) for _ in range(abs(weight))]
     signs = [1 if weights[place] > 0 else -1 for place in places]
-    taken = several.drop_columns([WEIGHT]).take(pa.array(places, pa.int64()))
-    return pa.concat_tables([rows.filter(is_one), taken.append_column(WEIGHT, pa.array(signs, pa.int64()))])
+    taken = several.take(pa.array(places, pa.int64()))
+    place = rows.column_names.index(WEIGHT)
+    single = taken.set_column(place, rows.schema.field(WEIGHT), pa.array(signs, pa.int64()))
+    return pa.concat_tables([rows.filter(is_one), single])
 
 
 def are_comparable(schema: pa.Schema) -> bool:

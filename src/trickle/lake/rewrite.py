@@ -8,7 +8,8 @@ computes them runs once, so that the table and its change can never disagree.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,11 +25,11 @@ from trickle.lake.changerows import ChangeRows, Victims
 from trickle.lake.changes import consolidate
 from trickle.lake.commit import refuse_vectors
 from trickle.lake.datafile import DataFile
-from trickle.lake.few import MOST_REWRITTEN, Few, are_few, read_few
+from trickle.lake.few import THREADS, Few, are_few, are_written_anew, at_hand, read_few
 from trickle.lake.prepared import Prepared, note, staging
 from trickle.lake.scan import read_files, scan
 from trickle.lake.snapshot import Snapshot
-from trickle.lake.stage import GROUP, Staged, Target, discard, stage, stage_changes, stage_few
+from trickle.lake.stage import FILE_ROWS, GROUP, Staged, Target, discard, stage, stage_changes, stage_made
 from trickle.lake.types import storable
 
 __all__ = ["Prepared", "append", "apply_changes", "insert_rows", "overwrite", "replace_rows", "rewrite_files"]
@@ -171,7 +172,7 @@ def apply_changes(engine: Engine, snapshot: Snapshot, rows: ChangeRows, stages: 
 def insert_rows(snapshot: Snapshot, rows: ChangeRows, kind: str) -> Prepared:
     """Staged change rows that delete nothing, as new files: these are the change, the staged rows are discarded."""
     if _on_driver(snapshot, (), rows):
-        added = stage_few([rows.local_inserts(snapshot.schema)], snapshot)
+        added = stage_made(_in_files(rows.local_inserts(snapshot.schema)), snapshot, THREADS)
     else:
         added = stage(rows.inserts(snapshot.schema), snapshot, small=rows.is_local)
     discard(snapshot.location, rows.staged.stage_id)
@@ -199,7 +200,7 @@ def rewrite_files(
     if not partly and not rows.staged.inserted:
         return (), removes
     if _on_driver(snapshot, partly, rows):
-        staged = stage_few(_rewritten(snapshot, removes, partly, victims.places, rows, placed), snapshot)
+        staged = stage_made(_rewritten(snapshot, removes, partly, victims.places, rows, placed), snapshot, THREADS)
     else:
         staged = _rewrite(engine, snapshot, removes, partly, victims, rows, placed)
     stages.append(staged.stage_id)
@@ -207,7 +208,8 @@ def rewrite_files(
 
 
 def _on_driver(snapshot: Snapshot, files: Sequence[DataFile], rows: ChangeRows) -> bool:
-    return rows.is_local and not snapshot.partition_by and are_few(files, snapshot.schema, MOST_REWRITTEN)
+    is_there = rows.is_local or rows.held is not None
+    return is_there and not snapshot.partition_by and are_written_anew(files, snapshot.schema)
 
 
 def _rewritten(
@@ -217,26 +219,31 @@ def _rewritten(
     places: pa.Table,
     rows: ChangeRows,
     placed: bool,
-) -> list[pa.Table]:
-    """On the driver: for each file what becomes of it, and the rows that belong to no file."""
-    schema, paths = snapshot.schema, [file.path for file in removes]
-    kept = {file.path: _without(snapshot, file, places) for file in partly}
+) -> list[Callable[[], pa.Table]]:
+    """On the driver: what makes of each file what becomes of it, and the rows that belong to no file."""
+    schema, paths = snapshot.schema, pa.array([file.path for file in removes], pa.string())
     inserts = rows.local_inserts(schema, (FILE,) if placed else ())
-    targets = inserts.column(FILE) if placed else pa.nulls(inserts.num_rows, pa.string())
+    targets = pc.index_in(inserts.column(FILE), paths) if placed else pa.nulls(inserts.num_rows, pa.int32())
     inserts = inserts.select(schema.names)
-    tables = []
-    for path in paths:
-        come = inserts.filter(pc.equal(targets, path))
-        tables.append(pa.concat_tables([kept[path], come]) if path in kept else come)
-    elsewhere = pc.invert(pc.is_in(targets, pa.array(paths, pa.string())))
-    return [*tables, inserts.filter(elsewhere)]
+    sources = pc.index_in(places.column(FILE).cast(pa.string()), paths)
+    stay = {file.path for file in partly}
+    makers: list[Callable[[], pa.Table]] = []
+    for number, file in enumerate(removes):
+        come = inserts.filter(pc.equal(targets, number))
+        gone = places.column(ROW).filter(pc.equal(sources, number))
+        makers.append(partial(_changed, snapshot, file, gone, come) if file.path in stay else at_hand(come))
+    return [*makers, *_in_files(inserts.filter(pc.is_null(targets)))]
 
 
-def _without(snapshot: Snapshot, file: DataFile, places: pa.Table) -> pa.Table:
+def _in_files(rows: pa.Table) -> list[Callable[[], pa.Table]]:
+    """What makes new files, none of them too long."""
+    return [at_hand(rows.slice(start, FILE_ROWS)) for start in range(0, rows.num_rows, FILE_ROWS)]
+
+
+def _changed(snapshot: Snapshot, file: DataFile, gone: pa.ChunkedArray, come: pa.Table) -> pa.Table:
     table = read_few(snapshot.location, file.path, snapshot.schema)
-    gone = places.filter(pc.equal(places.column(FILE), file.path)).column(ROW)
-    rows = pa.arange(0, table.num_rows)
-    return table.filter(pc.invert(pc.is_in(rows, gone.combine_chunks())))
+    stays = pc.invert(pc.is_in(pa.arange(0, table.num_rows), gone.combine_chunks()))
+    return pa.concat_tables([table.filter(stays), come])
 
 
 def _rewrite(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,12 +16,17 @@ from pyspark.sql.types import DoubleType, FloatType, StructType
 
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.lake.datafile import DataFile
-from trickle.lake.few import MOST_REWRITTEN, are_few, is_simple, read_few
+from trickle.lake.few import THREADS, are_many, are_plain, is_simple, opened, read_columns, read_few
 from trickle.lake.paths import is_absolute
 from trickle.lake.scan import pick
 from trickle.lake.snapshot import Snapshot
+from trickle.lake.types import arrow_schema
 
 MOST_WANTED = 20_000
+MOST_SEARCHED = 20_000_000
+"""Rows of files that are looked through, column by column."""
+MOST_ALIKE = 500_000
+"""Rows that have a wanted value in every column, to be compared one by one."""
 
 _Key = tuple[object, ...]
 
@@ -29,14 +36,18 @@ def places_of(snapshot: Snapshot, files: Sequence[DataFile], wanted: pa.Table) -
 
     None when there is too much to look through.
     """
-    if wanted.num_rows > MOST_WANTED or not are_few(files, snapshot.schema, MOST_REWRITTEN):
+    if wanted.num_rows > MOST_WANTED or not are_plain(files, snapshot.schema) or are_many(files, MOST_SEARCHED):
         return None
+    values = _values(wanted, snapshot.schema)
     left: dict[_Key, int] = {}
     for key, weight in zip(_keys(wanted, snapshot.schema), wanted.column(WEIGHT).to_pylist(), strict=True):
         left[key] = left.get(key, 0) - weight
     found: list[tuple[str, int]] = []
-    for file in files:
-        rows, numbers = _alike(read_few(snapshot.location, file.path, snapshot.schema), wanted)
+    with ThreadPoolExecutor(THREADS) as pool:
+        hits = list(pool.map(partial(_alike, snapshot, values), files))
+    if sum(rows.num_rows for rows, _ in hits) > MOST_ALIKE:
+        return None
+    for file, (rows, numbers) in zip(files, hits, strict=True):
         for key, row in zip(_keys(rows, snapshot.schema), numbers.to_pylist(), strict=True):
             if left.get(key, 0) > 0:
                 left[key] -= 1
@@ -73,17 +84,31 @@ def places_by_key(
     return pa.concat_tables([empty, *found])
 
 
-def _alike(rows: pa.Table, wanted: pa.Table) -> tuple[pa.Table, pa.Array]:
-    """The rows that have a wanted value in every column that Arrow compares as Spark does, and their numbers."""
-    numbers = pa.arange(0, rows.num_rows)
-    for name in rows.column_names:
-        if not rows.num_rows:
-            break
-        if not pa.types.is_floating(rows.column(name).type):
-            values = pc.unique(wanted.column(name).cast(rows.column(name).type))
-            mask = pc.is_in(rows.column(name), values)
-            rows, numbers = rows.filter(mask), numbers.filter(mask.combine_chunks())
-    return rows, numbers
+def _values(wanted: pa.Table, schema: StructType) -> list[pa.Array | None]:
+    """The wanted values of each column; None where Arrow does not compare them as Spark does."""
+    columns = [wanted.column(name) for name in schema.names]
+    return [None if pa.types.is_floating(column.type) else pc.unique(column) for column in columns]
+
+
+def _alike(snapshot: Snapshot, values: Sequence[pa.Array | None], file: DataFile) -> tuple[pa.Table, pa.Array]:
+    """The rows of a file that have a wanted value in every column that is compared, and their numbers.
+
+    A column is read for what the ones before it left; none when nothing is left.
+    """
+    with opened(snapshot.location, file.path) as source:
+        numbers = pa.arange(0, source.metadata.num_rows)
+        columns: list[pa.ChunkedArray] = []
+        for field, wanted in zip(snapshot.schema.fields, values, strict=True):
+            if not len(numbers):
+                break
+            column = read_columns(source, StructType([field])).column(0).take(numbers)
+            columns.append(column)
+            if wanted is not None:
+                kept = pc.is_in(column, wanted.cast(column.type)).combine_chunks()
+                columns, numbers = [one.filter(kept) for one in columns], numbers.filter(kept)
+    if len(columns) < len(snapshot.schema.fields) or not len(numbers):
+        columns = [pa.chunked_array([], kind) for kind in arrow_schema(snapshot.schema).types]
+    return pa.table(columns, names=snapshot.schema.names), numbers
 
 
 def _keys(rows: pa.Table, schema: StructType) -> list[_Key]:

@@ -68,9 +68,9 @@ def estimate(samples: Sequence[Sample], changed_rows: int | None, source_rows: i
     if full is not None and changes is not None:
         is_full_cheaper = full < changes
         if is_full_cheaper:
-            is_tried = _are_changes_tried(samples, changed_rows, changes / full)
+            is_tried = _are_changes_tried(samples, changed_rows, changes, full)
         else:
-            is_tried = _is_full_tried(samples, full / changes)
+            is_tried = _is_full_tried(samples, full, changes)
         tried = "; the other way, to see how long it takes now" if is_tried else ""
         words = f"{changes:,.0f} ms by changes and {full:,.0f} ms in full are expected{tried}"
         return Estimate(is_full_cheaper is not is_tried, "COST_MODEL", words, full, changes)
@@ -80,24 +80,24 @@ def estimate(samples: Sequence[Sample], changed_rows: int | None, source_rows: i
     return Estimate(over, "CHANGE_RATIO", words, full, changes)
 
 
-def _are_changes_tried(samples: Sequence[Sample], changed_rows: int, slower: float) -> bool:
+def _are_changes_tried(samples: Sequence[Sample], changed_rows: int, changes: float, full: float) -> bool:
     """Whether to go by changes though that is expected to be slower: at once where nothing of the size was seen, then
     after 2 other refreshes, then 4, 8, 16, ...
     """
     near = [place for place, sample in enumerate(samples) if _is_like(sample, changed_rows)]
     if not near:
-        return slower < _UNSEEN
-    return slower < _HOPELESS and near[0] >= 2 ** len(near)
+        return changes < _UNSEEN * full
+    return changes < _HOPELESS * full and near[0] >= 2 ** len(near)
 
 
-def _is_full_tried(samples: Sequence[Sample], slower: float) -> bool:
+def _is_full_tried(samples: Sequence[Sample], full: float, changes: float) -> bool:
     """Whether to refresh in full though that is expected to be slower: when only the first fill is known, which was a
     cold one, as soon as the refreshes by changes are not cold any more; then after 2 others, 4, 8, ...
     """
     seen = [place for place, sample in enumerate(samples) if not sample.by_changes]
     if len(seen) == 1:
-        return slower < _COLD and seen[0] >= _LATEST
-    return slower < _CLOSE and seen[0] >= 2 ** (len(seen) - 1)
+        return full < _COLD * changes and seen[0] >= _LATEST
+    return full < _CLOSE * changes and seen[0] >= 2 ** (len(seen) - 1)
 
 
 def in_full(samples: Sequence[Sample], source_rows: int) -> float | None:

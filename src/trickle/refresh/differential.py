@@ -14,6 +14,7 @@ from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
 from trickle.delta.optimize.prune import is_nothing, prune
 from trickle.delta.plan import OWN, Plan, stands_still
 from trickle.delta.stages import Stage
+from trickle.engine import Left
 from trickle.lake.assign import conform
 from trickle.lake.few import Few
 from trickle.lake.local import summed
@@ -84,9 +85,11 @@ def _keep_stage(faces: Faces, plan: Plan, snapshot: Snapshot) -> Prepared | None
         return None
     planned = faces.planned(result, Known(plan.result).then(empty, found))
     few = faces.few(planned.load)
-    made = None if few is None else _on_driver(faces, few, planned, snapshot, located=plan.located)
-    if made is not None:
+    made = Left.UNFIT if few is None else _on_driver(faces, few, planned, snapshot, located=plan.located)
+    if isinstance(made, Prepared):
         return made
+    if made is Left.MANY:
+        few = None
     rows = planned.frame
     if plan.located:
         return replace_rows(faces.engine, snapshot, _located(rows, snapshot), few=few)
@@ -98,15 +101,15 @@ _PLACES = {FILE: StringType(), ROW: LongType()}
 _BESIDE = (_WEIGHT, *(StructField(name, kind) for name, kind in _PLACES.items()), StructField(HIDDEN, BooleanType()))
 
 
-def _on_driver(faces: Faces, few: Few, planned: Planned, snapshot: Snapshot, *, located: bool) -> Prepared | None:
+def _on_driver(faces: Faces, few: Few, planned: Planned, snapshot: Snapshot, *, located: bool) -> Prepared | Left:
     """The change of a table where its rows fit on the driver, in the types that the table has."""
     if located:
         rows = few.computed(planned.text, snapshot.schema, _BESIDE)
-        return None if rows is None else replace_rows(faces.engine, snapshot, rows)
+        return rows if isinstance(rows, Left) else replace_rows(faces.engine, snapshot, rows)
     if any(isinstance(field.dataType, FloatType | DoubleType) for field in snapshot.schema.fields):
-        return None
+        return Left.UNFIT
     rows = few.computed(planned.text, snapshot.schema, (_WEIGHT,))
-    return None if rows is None else merge_table(faces.engine, snapshot, summed(rows))
+    return rows if isinstance(rows, Left) else merge_table(faces.engine, snapshot, summed(rows))
 
 
 def _located(rows: DataFrame, snapshot: Snapshot) -> DataFrame:

@@ -17,7 +17,7 @@ from trickle.algebra.names import quote
 from trickle.algebra.weights import WEIGHT
 from trickle.delta.optimize.nulls import Removal
 from trickle.delta.reach import given_together
-from trickle.engine import Engine, spark_errors
+from trickle.engine import Engine, Left, spark_errors
 from trickle.engine.tuning import Load, is_light, load_of
 from trickle.lake.datafile import DataFile
 from trickle.lake.few import Few, rows_at_hand
@@ -230,7 +230,7 @@ class Faces:
         """Compute rows once: on the driver when they are few, else where Spark keeps them."""
         if self.is_small:
             found = self.engine.collect_few(rows, MOST_HELD, load=load)
-            if found is not None:
+            if not isinstance(found, Left):
                 return Held(None, found[0].num_rows, *found)
         with spark_errors():
             kept = rows(None).persist()
