@@ -29,13 +29,14 @@ from tests.lake.tables import (
 from trickle.algebra.weights import WEIGHT
 from trickle.engine import Engine
 from trickle.errors import CorruptTable, InvalidData, InvalidOption, NegativeMultiplicity, UnknownColumn
-from trickle.lake import changerows, merge
+from trickle.lake import changerows, merge, search
 from trickle.lake.candidates import candidate_files
 from trickle.lake.changerows import ChangeRows
+from trickle.lake.evolve import add_columns
 from trickle.lake.merge import locate_keys, locate_rows, merge_keyed, merge_rows, merge_table
 from trickle.lake.rewrite import append
 from trickle.lake.scan import pick
-from trickle.lake.snapshot import Snapshot
+from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.lake.stage import stage_changes
 
 PAIRS = shape("a long, b string")
@@ -277,6 +278,23 @@ def test_any_delta_gives_the_multiset_that_arithmetic_gives(
         return
     newer = table if prepare.is_empty else committed(prepare)
     assert contents(engine, newer) == +expected
+
+
+@pytest.mark.parametrize("alike", [None, 1])
+def test_rows_are_found_in_files_that_lack_a_column(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alike: int | None
+) -> None:
+    """On the driver, and where so many rows look alike that Spark compares them."""
+    if alike is not None:
+        monkeypatch.setattr(search, "MOST_ALIKE", alike)
+    table = filled(engine, tmp_path, KEYED, [(1, "a"), (2, "a"), (2, "a"), (3, "b")])
+    add_columns(table, [StructField("n", LongType()), StructField("w", StringType())])
+    table = open_snapshot(table.location)
+    rows: list[Row] = [(1, "a", 5, "x"), (2, "a", None, "x")]
+    table = apply_rows(engine, table, *((row, 1) for row in rows))
+    newer = apply_rows(engine, table, ((2, "a", None, None), -1), ((1, "a", 5, "x"), -1))
+    left = {(1, "a", None, None): 1, (2, "a", None, None): 1, (3, "b", None, None): 1, (2, "a", None, "x"): 1}
+    assert contents(engine, newer) == left == delta_rs_contents(newer.location)
 
 
 KEYS = shape("k long, part string, v string")

@@ -29,8 +29,9 @@ from tests.lake.tables import (
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.engine import Engine
 from trickle.errors import CorruptTable, InternalError, InvalidData, NegativeMultiplicity
-from trickle.lake import rewrite
+from trickle.lake import changerows, rewrite
 from trickle.lake.changes import changes
+from trickle.lake.few import Few
 from trickle.lake.rewrite import append, overwrite, replace_rows
 from trickle.lake.scan import scan
 from trickle.lake.snapshot import Snapshot
@@ -156,6 +157,7 @@ def test_a_refused_change_leaves_no_files(engine: Engine, tmp_path: Path) -> Non
 def test_large_rewrites_give_the_same_rows(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, one_task: int, shuffled: int
 ) -> None:
+    monkeypatch.setattr(rewrite, "_on_driver", lambda *_: False)
     monkeypatch.setattr(rewrite, "ONE_TASK_BYTES", one_task)
     monkeypatch.setattr(rewrite, "SHUFFLE_BYTES", shuffled)
     monkeypatch.setattr(rewrite, "_SPELLED_OUT", 0)
@@ -164,6 +166,24 @@ def test_large_rewrites_give_the_same_rows(
     expected = {(k, "new" if k % 5 == 1 and k < 15 else f"v{k}"): 1 for k in range(20)}
     assert contents(engine, newer) == expected
     assert table.files[3] in newer.files
+
+
+def test_new_rows_at_hand_come_into_files_that_are_not_too_long(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many rows there are: of those that go in files that are written anew, one file is held at a time."""
+    monkeypatch.setattr(changerows, "LOCAL_ROWS", 0)
+    monkeypatch.setattr(rewrite, "FILE_ROWS", 3)
+    table = clustered(engine, tmp_path, files=4, rows_each=5)
+    come = inserted(engine, table, [(k, "new") for k in range(100, 107)])
+    change = updated(engine, table, "k IN (1, 11)", v="'x'").unionByName(come)
+    with engine.count_jobs() as counted:
+        prepared = replace_rows(engine, table, change, few=Few(engine))
+    assert [file.rows for file in prepared.adds] == [5, 5, 3, 3, 1]
+    assert (counted.jobs or 0) <= 1, "Spark computes the change; the driver does the rest"
+    newer = committed(prepared)
+    expected = {(k, "x" if k in (1, 11) else f"v{k}"): 1 for k in range(20)} | {(k, "new"): 1 for k in range(100, 107)}
+    assert contents(engine, newer) == expected == delta_rs_contents(newer.location)
 
 
 def test_a_rewrite_of_a_few_files_takes_few_jobs(engine: Engine, tmp_path: Path) -> None:

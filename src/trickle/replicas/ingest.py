@@ -27,8 +27,8 @@ from trickle.catalog.records import Event, Relation
 from trickle.engine.arrow import for_spark
 from trickle.errors import CorruptTable, HistoryLost, InternalError, NegativeMultiplicity, TrickleError
 from trickle.lake.changes import count_changes
-from trickle.lake.few import Few
-from trickle.lake.keyed import THREADS, in_order
+from trickle.lake.few import THREADS, Few
+from trickle.lake.keyed import in_order
 from trickle.lake.local import net
 from trickle.lake.merge import merge_keyed_table, merge_table
 from trickle.lake.prepared import Prepared, note

@@ -30,7 +30,8 @@ from trickle.catalog.outside import Database, Replica, ReplicaStatus
 from trickle.engine import spark_errors
 from trickle.engine.arrow import for_spark
 from trickle.errors import ConcurrentModification, TrickleError
-from trickle.lake.keyed import THREADS, in_order
+from trickle.lake.few import THREADS
+from trickle.lake.keyed import in_order
 from trickle.lake.prepared import Prepared, note
 from trickle.lake.rewrite import overwrite
 from trickle.lake.snapshot import Snapshot, open_snapshot
