@@ -18,8 +18,9 @@ ENGINES = {
     "connect": "remote:local[2]",
 }
 
-# Tests start many small JVMs and run many small plans: the optimising compiler would never pay off.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Tests start many small JVMs and run many small plans: the optimising compiler would never pay off. Without it, too
+# little room is reserved for the code of so many plans, and it is thrown out and compiled again.
+os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
 
 # A database of failed examples makes the next run begin with them; a slow machine is no failure.
 settings.register_profile("trickle", deadline=None, print_blob=True)
@@ -64,7 +65,7 @@ def kind(pytestconfig: pytest.Config) -> str:
 @pytest.fixture(scope="session")
 def engine(pytestconfig: pytest.Config) -> Iterator[Engine]:
     """One Spark session for the whole run."""
-    os.environ.setdefault("TRICKLE_DRIVER_MEMORY", "2g")
+    os.environ.setdefault("TRICKLE_DRIVER_MEMORY", "4g")
     engine = Engine.open(ENGINES[pytestconfig.getoption("--engine")])
     yield engine
     engine.close()

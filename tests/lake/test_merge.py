@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.sql import functions as F
 from pyspark.sql.types import DoubleType, LongType, MapType, StringType, StructField, StructType
 
 from tests.lake.tables import (
@@ -29,10 +30,11 @@ from tests.lake.tables import (
 from trickle.algebra.weights import WEIGHT
 from trickle.engine import Engine
 from trickle.errors import CorruptTable, InvalidData, InvalidOption, NegativeMultiplicity, UnknownColumn
-from trickle.lake import changerows, merge, search
+from trickle.lake import changerows, merge, rewrite, search
 from trickle.lake.candidates import candidate_files
 from trickle.lake.changerows import ChangeRows
 from trickle.lake.evolve import add_columns
+from trickle.lake.few import Few
 from trickle.lake.merge import locate_keys, locate_rows, merge_keyed, merge_rows, merge_table
 from trickle.lake.rewrite import append
 from trickle.lake.scan import pick
@@ -295,6 +297,28 @@ def test_rows_are_found_in_files_that_lack_a_column(
     newer = apply_rows(engine, table, ((2, "a", None, None), -1), ((1, "a", 5, "x"), -1))
     left = {(1, "a", None, None): 1, (2, "a", None, None): 1, (3, "b", None, None): 1, (2, "a", None, "x"): 1}
     assert contents(engine, newer) == left == delta_rs_contents(newer.location)
+
+
+def test_texts_that_are_none_to_python_are_found(engine: Engine, tmp_path: Path) -> None:
+    table = filled(engine, tmp_path, KEYED, [(1, "a")])
+    odd = engine.sql("SELECT 2L AS k, CAST(X'FF' AS STRING) AS v")
+    table = committed(append(engine, table, odd))
+    newer = committed(merge_rows(engine, table, odd.withColumn(WEIGHT, F.lit(-1)), few=Few(engine)))
+    assert contents(engine, newer) == {(1, "a"): 1}
+
+
+@pytest.mark.parametrize("most", [100, 2])
+def test_rows_at_hand_come_as_often_as_their_weight_says(
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    """On the driver, and by Spark where that would be too many."""
+    monkeypatch.setattr(changerows, "LOCAL_ROWS", 0)
+    monkeypatch.setattr(rewrite, "MOST_COLLECTED", most)
+    table = clustered(engine, tmp_path, files=3, rows_each=4)
+    change = delta(engine, KEYED, [((1, "v1"), -1), ((1, "new"), 3), ((50, "new"), 2)])
+    newer = committed(merge_rows(engine, table, change, few=Few(engine)))
+    expected = {(k, f"v{k}"): 1 for k in range(12) if k != 1} | {(1, "new"): 3, (50, "new"): 2}
+    assert contents(engine, newer) == expected == delta_rs_contents(newer.location)
 
 
 KEYS = shape("k long, part string, v string")

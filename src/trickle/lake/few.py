@@ -54,6 +54,8 @@ MOST_ANEW = 1 << 30
 faster than Spark finds out which rows stay."""
 MOST_FILE_ANEW = 128 << 20
 """Bytes of one of them: it is held whole."""
+MOST_FILE_ROWS = 2_000_000
+"""Its rows: few bytes may hold many of them."""
 THREADS = min(4, os.cpu_count() or 1)
 
 
@@ -107,7 +109,7 @@ def are_written_anew(files: Sequence[DataFile], schema: StructType) -> bool:
     """Whether the driver changes files: it holds each of them, and writes what Spark would write."""
     return (
         are_plain(files, schema)
-        and all(file.size <= MOST_FILE_ANEW for file in files)
+        and all(file.size <= MOST_FILE_ANEW and not are_many([file], MOST_FILE_ROWS) for file in files)
         and sum(file.size for file in files) <= MOST_ANEW
     )
 

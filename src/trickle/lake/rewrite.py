@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate, pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,7 +26,7 @@ from trickle.lake.changerows import ChangeRows, Victims
 from trickle.lake.changes import consolidate
 from trickle.lake.commit import refuse_vectors
 from trickle.lake.datafile import DataFile
-from trickle.lake.few import THREADS, Few, are_few, are_written_anew, at_hand, read_few
+from trickle.lake.few import MOST_COLLECTED, THREADS, Few, are_few, are_written_anew, at_hand, read_few
 from trickle.lake.prepared import Prepared, note, staging
 from trickle.lake.scan import read_files, scan
 from trickle.lake.snapshot import Snapshot
@@ -209,6 +210,8 @@ def rewrite_files(
 
 def _on_driver(snapshot: Snapshot, files: Sequence[DataFile], rows: ChangeRows) -> bool:
     is_there = rows.is_local or rows.held is not None
+    # Each row as often as its weight says.
+    is_there = is_there and rows.staged.inserted <= MOST_COLLECTED
     return is_there and not snapshot.partition_by and are_written_anew(files, snapshot.schema)
 
 
@@ -223,16 +226,27 @@ def _rewritten(
     """On the driver: what makes of each file what becomes of it, and the rows that belong to no file."""
     schema, paths = snapshot.schema, pa.array([file.path for file in removes], pa.string())
     inserts = rows.local_inserts(schema, (FILE,) if placed else ())
-    targets = pc.index_in(inserts.column(FILE), paths) if placed else pa.nulls(inserts.num_rows, pa.int32())
-    inserts = inserts.select(schema.names)
-    sources = pc.index_in(places.column(FILE).cast(pa.string()), paths)
+    if not placed:
+        inserts = inserts.append_column(FILE, pa.nulls(inserts.num_rows, pa.string()))
+    *come, elsewhere = _by_file(inserts, paths)
+    gone = _by_file(places, paths)
     stay = {file.path for file in partly}
     makers: list[Callable[[], pa.Table]] = []
     for number, file in enumerate(removes):
-        come = inserts.filter(pc.equal(targets, number))
-        gone = places.column(ROW).filter(pc.equal(sources, number))
-        makers.append(partial(_changed, snapshot, file, gone, come) if file.path in stay else at_hand(come))
-    return [*makers, *_in_files(inserts.filter(pc.is_null(targets)))]
+        new = come[number].select(schema.names)
+        old = gone[number].column(ROW)
+        makers.append(partial(_changed, snapshot, file, old, new) if file.path in stay else at_hand(new))
+    return [*makers, *_in_files(elsewhere.select(schema.names))]
+
+
+def _by_file(rows: pa.Table, paths: pa.Array) -> list[pa.Table]:
+    """The rows of each FILE in the order of the paths, and at last those of no such file."""
+    numbers = pc.fill_null(pc.index_in(rows.column(FILE).cast(pa.string()), paths), len(paths))
+    counted = numbers.value_counts()
+    counts = dict(zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True))
+    ordered = rows.take(pc.sort_indices(numbers))
+    ends = [*accumulate(counts.get(number, 0) for number in range(len(paths) + 1))]
+    return [ordered.slice(start, end - start) for start, end in pairwise([0, *ends])]
 
 
 def _in_files(rows: pa.Table) -> list[Callable[[], pa.Table]]:

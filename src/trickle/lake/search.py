@@ -16,7 +16,7 @@ from pyspark.sql.types import DoubleType, FloatType, StructType
 
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.lake.datafile import DataFile
-from trickle.lake.few import THREADS, are_many, are_plain, is_simple, opened, read_columns, read_few
+from trickle.lake.few import THREADS, are_many, are_written_anew, is_simple, opened, read_columns, read_few
 from trickle.lake.paths import is_absolute
 from trickle.lake.scan import pick
 from trickle.lake.snapshot import Snapshot
@@ -36,22 +36,29 @@ def places_of(snapshot: Snapshot, files: Sequence[DataFile], wanted: pa.Table) -
 
     None when there is too much to look through.
     """
-    if wanted.num_rows > MOST_WANTED or not are_plain(files, snapshot.schema) or are_many(files, MOST_SEARCHED):
+    schema = snapshot.schema
+    if wanted.num_rows > MOST_WANTED or are_many(files, MOST_SEARCHED) or not are_written_anew(files, schema):
         return None
-    values = _values(wanted, snapshot.schema)
+    values = _values(wanted, schema)
     left: dict[_Key, int] = {}
-    for key, weight in zip(_keys(wanted, snapshot.schema), wanted.column(WEIGHT).to_pylist(), strict=True):
+    for key, weight in zip(_keys(wanted, schema), wanted.column(WEIGHT).to_pylist(), strict=True):
         left[key] = left.get(key, 0) - weight
+    missing, alike = sum(left.values()), 0
     found: list[tuple[str, int]] = []
     with ThreadPoolExecutor(THREADS) as pool:
-        hits = list(pool.map(partial(_alike, snapshot, values), files))
-    if sum(rows.num_rows for rows, _ in hits) > MOST_ALIKE:
-        return None
-    for file, (rows, numbers) in zip(files, hits, strict=True):
-        for key, row in zip(_keys(rows, snapshot.schema), numbers.to_pylist(), strict=True):
-            if left.get(key, 0) > 0:
-                left[key] -= 1
-                found.append((file.path, row))
+        # Some at a time: what is alike is held until it is compared.
+        for start in range(0, len(files), THREADS):
+            some = files[start : start + THREADS] if missing else ()
+            hits = list(pool.map(partial(_alike, snapshot, values), some))
+            alike += sum(MOST_ALIKE + 1 if hit is None else hit[0].num_rows for hit in hits)
+            if alike > MOST_ALIKE:
+                return None
+            for file, (rows, numbers) in zip(some, filter(None, hits), strict=True):
+                for key, row in zip(_keys(rows, schema), numbers.to_pylist(), strict=True):
+                    if left.get(key, 0) > 0:
+                        left[key] -= 1
+                        missing -= 1
+                        found.append((file.path, row))
     return pa.table(
         {FILE: pa.array([file for file, _ in found], pa.string()), ROW: pa.array([row for _, row in found], pa.int64())}
     )
@@ -90,25 +97,32 @@ def _values(wanted: pa.Table, schema: StructType) -> list[pa.Array | None]:
     return [None if pa.types.is_floating(column.type) else pc.unique(column) for column in columns]
 
 
-def _alike(snapshot: Snapshot, values: Sequence[pa.Array | None], file: DataFile) -> tuple[pa.Table, pa.Array]:
-    """The rows of a file that have a wanted value in every column that is compared, and their numbers.
-
-    A column is read for what the ones before it left; none when nothing is left.
+def _alike(snapshot: Snapshot, values: Sequence[pa.Array | None], file: DataFile) -> tuple[pa.Table, pa.Array] | None:
+    """The rows of a file that have a wanted value in every column that is compared, and their numbers; None when they
+    are too many. A column is read for what the ones before it left, those that are not compared at last.
     """
+    fields = snapshot.schema.fields
     with opened(snapshot.location, file.path) as source:
-        numbers = pa.arange(0, source.metadata.num_rows)
-        columns: list[pa.ChunkedArray] = []
-        for field, wanted in zip(snapshot.schema.fields, values, strict=True):
+        numbers = everything = pa.arange(0, source.metadata.num_rows)
+        columns: dict[str, pa.ChunkedArray] = {}
+        for field, wanted in sorted(zip(fields, values, strict=True), key=lambda pair: pair[1] is None):
             if not len(numbers):
+                columns = dict(
+                    zip(snapshot.schema.names, arrow_schema(snapshot.schema).empty_table().columns, strict=True)
+                )
                 break
-            column = read_columns(source, StructType([field])).column(0).take(numbers)
-            columns.append(column)
+            if wanted is None and len(numbers) > MOST_ALIKE:
+                return None
+            column = read_columns(source, StructType([field])).column(0)
+            if len(numbers) < len(everything):
+                # Not taken by number: that would put all of a long column into one array.
+                column = column.filter(pc.is_in(everything, numbers))
             if wanted is not None:
                 kept = pc.is_in(column, wanted.cast(column.type)).combine_chunks()
-                columns, numbers = [one.filter(kept) for one in columns], numbers.filter(kept)
-    if len(columns) < len(snapshot.schema.fields) or not len(numbers):
-        columns = [pa.chunked_array([], kind) for kind in arrow_schema(snapshot.schema).types]
-    return pa.table(columns, names=snapshot.schema.names), numbers
+                columns = {name: one.filter(kept) for name, one in columns.items()}
+                column, numbers = column.filter(kept), numbers.filter(kept)
+            columns[field.name] = column
+    return pa.table([columns[name] for name in snapshot.schema.names], names=snapshot.schema.names), numbers
 
 
 def _keys(rows: pa.Table, schema: StructType) -> list[_Key]:
@@ -117,9 +131,11 @@ def _keys(rows: pa.Table, schema: StructType) -> list[_Key]:
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Days and moments as numbers: Python has no year after 9999."""
+    """Days and moments as numbers: Python has no year after 9999. Texts as bytes: they may be no texts to Python."""
     if pa.types.is_timestamp(column.type):
         return column.cast(pa.int64())
+    if pa.types.is_string(column.type):
+        return column.cast(pa.binary())
     return column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
 
 

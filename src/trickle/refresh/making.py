@@ -114,14 +114,7 @@ class Task:
 
 
 def make_full(task: Task, action: Action) -> Made:
-    """The contents computed from the sources alone, with the session's own settings: those of refreshes by changes that
-    run beside it do not suit it.
-    """
-    with task.warehouse.engine.tuned("any"):
-        return _computed(task, action)
-
-
-def _computed(task: Task, action: Action) -> Made:
+    """The contents computed from the sources alone."""
     member, engine, reading = task.member, task.warehouse.engine, task.reading
     location = task.warehouse.location_of(member.stream.relation)
     snapshot = open_snapshot(location)
