@@ -52,9 +52,7 @@ def _parser() -> argparse.ArgumentParser:
         "--changes", type=_listed(float), dest="shares", help="shares of orders that change: 0.0001,0.001 (0.001)"
     )
     tpch.add_argument("--dimensions", action="store_true", default=None, help="customer, part and supplier change too")
-    tpch.add_argument(
-        "--full-once", action="store_true", default=None, help="one timed full refresh for each size of change"
-    )
+    tpch.add_argument("--full-rounds", type=int, help="timed rounds of each size of change with full refreshes (all)")
     tpch.add_argument("--warm", type=int, help="rounds before those that are timed (1)")
     tpch.add_argument("--data", type=Path, help=f"where generated tables are kept ({FULL.data})")
     large = parser.add_argument_group("groups and growth")

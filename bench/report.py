@@ -1,4 +1,4 @@
-"""Writes docs/benchmarks.md from the JSON of runs: their figures take the place of older ones of the same tables, and
+"""Writes docs/benchmarks.md from the JSON of runs: they take the place of older runs of the same tables, and
 what no new run measured stays, with its own machine, commit and command.
 """
 
@@ -23,7 +23,7 @@ _HEAD = """\
 
 `make bench` runs these on your machine (`python -m bench --only idle` for one of them) and writes the figures as JSON
 to `build/bench/`. `python -m bench report` puts the newest of them into this page, `python -m bench report a.json
-b.json` those of some runs, in the place of older figures of the same tables. Times are wall-clock times of calls to the
+b.json` those of some runs, in the place of older runs of the same tables. Times are wall-clock times of calls to the
 Python API on a warm Spark session, over Delta tables on the local disk. FULL / DIFFERENTIAL says how many times faster
 a refresh by changes is. `python -m bench --only tpch,peers --scale 10 --changes 0.0001,0.001,0.01,0.1` chooses sizes.
 """

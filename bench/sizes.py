@@ -47,8 +47,8 @@ class Sizes:
     """Of orders, lineitem and partsupp that change."""
     dimensions: bool = False
     """Whether rows of customer, part and supplier change too."""
-    full_once: bool = False
-    """Whether full refreshes are timed once for each size of change, and not in every round."""
+    full_rounds: int | None = None
+    """In how many of the rounds of each size of change full refreshes are timed; in all by default."""
     data: Path = Path(tempfile.gettempdir(), "trickle-tpch")
     """Where generated tables are kept between runs."""
     growth_rows: tuple[int, ...] = (1_000_000, 10_000_000)

@@ -7,8 +7,8 @@ customer, part and supplier each, for which the big tables have to be searched b
 what Spark tells about its scans, and what the driver looked through; files rewritten are those that the refresh took
 out of the table and out of its inner tables. Before the first size of change come rounds that are not counted
 (``--warm``), as plans are compiled then, and AUTO learns what both ways take; before each other size one such round.
-FULL takes part in the first of them only, and with ``--full-once`` in one timed round of each size: it does the same
-whatever changed. The order of the modes changes from query to query, and garbage is collected before each refresh,
+FULL takes part in the first of them only, and with ``--full-rounds`` in so many timed rounds of each size: it does the
+same whatever changed. The order of the modes changes from query to query, and garbage is collected before each refresh,
 outside of its time. Figures of several modes stand in the order FULL / DIFFERENTIAL / AUTO.
 """
 
@@ -107,7 +107,7 @@ def _measure(
         change = changes.next(share)
         took, _ = timed(apply, t, data, change, dimensions=sizes.dimensions)
         yield Note(f"{_percent(share)}: {change.orders:,} orders and their lines changed, in {milliseconds(took)}")
-        left_out = {FULL} if sizes.full_once and round_ else set()
+        left_out = {FULL} if sizes.full_rounds is not None and round_ >= sizes.full_rounds else set()
         for turn, query in enumerate(queries, start=round_):
             for mode in in_turn(turn):
                 if mode not in left_out:
