@@ -19,8 +19,12 @@ ENGINES = {
 }
 
 # Tests start many small JVMs and run many small plans: the optimising compiler would never pay off. Without it, too
-# little room is reserved for the code of so many plans, and it is thrown out and compiled again.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m")
+# little room is reserved for the code of so many plans, and it is thrown out and compiled again; each step by which the
+# room for its classes grows would begin with a collection of all garbage.
+os.environ.setdefault(
+    "JAVA_TOOL_OPTIONS",
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m -XX:MetaspaceSize=512m",
+)
 
 # A database of failed examples makes the next run begin with them; a slow machine is no failure.
 settings.register_profile("trickle", deadline=None, print_blob=True)

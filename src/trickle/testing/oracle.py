@@ -65,7 +65,8 @@ def _check_one(t: Trickle, name: str) -> None:
         if is_recursive(text.text)
         else reading.bind(text).select(*[quote(c) for c in columns])
     )
-    leftover = differences(expected, stored)
+    with warehouse.engine.tuned(reading.load):
+        leftover = differences(expected, stored)
     if leftover:
         shown = "\n".join(f"  {weight:+d} {row}" for row, weight in leftover[:_SHOWN])
         raise Mismatch(f"{name} differs from its query in {len(leftover)} rows (+ missing, - too many):\n{shown}")
