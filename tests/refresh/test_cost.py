@@ -55,12 +55,36 @@ def test_a_full_refresh_grows_with_its_sources():
     assert in_full([full(100, source_rows=500)], 2_000) == 400
 
 
-def test_changes_of_other_sizes_give_a_line():
+def test_the_time_of_a_size_that_was_not_seen_lies_between_those_that_were():
     seen = [changes(110, 10), changes(200, 100), changes(1_100, 1_000)]
     assert by_changes(seen, 300) == by_changes(seen[::-1], 300)
     assert 250 < (by_changes(seen, 300) or 0) < 600
-    assert by_changes(seen, 16_001) is None
+    assert by_changes(seen, 100) == 200
     assert by_changes(seen[:2], 1_000) is None
+
+
+def test_beyond_what_was_seen_the_time_grows_as_it_did_and_not_faster_than_the_rows():
+    seen = [changes(100, 10), changes(200, 100), changes(400, 1_000)]
+    assert by_changes(seen, 10_000) == pytest.approx(800)
+    assert by_changes(seen, 16_001) is None
+    steep = [changes(100, 10), changes(200, 100), changes(9_000, 1_000)]
+    assert by_changes(steep, 10_000) == pytest.approx(90_000)
+
+
+def test_one_size_tells_about_others_too():
+    seen = [changes(100, 10), changes(120, 12), changes(130, 11)]
+    assert by_changes(seen, 44) == pytest.approx(240)
+    assert by_changes(seen, 1) == 60
+
+
+def test_more_rows_are_not_expected_to_be_quicker():
+    seen = [changes(500, 10), changes(100, 100), changes(200, 1_000)]
+    assert by_changes(seen, 30) == pytest.approx(100)
+
+
+def test_a_cold_refresh_of_a_size_does_not_count_when_a_warm_one_is_known():
+    seen = [changes(100, 10), changes(900, 11), changes(200, 100), changes(950, 100)]
+    assert by_changes(seen, 1_000) == pytest.approx(400)
 
 
 def refreshes_until_tried(past: Sequence[Sample], again: Sample, *, in_full: bool) -> int:
@@ -80,10 +104,24 @@ def test_changes_that_were_slower_are_tried_again_after_twice_as_many_full_refre
 
 
 def test_changes_of_a_size_that_was_never_seen_are_tried_at_once_if_they_may_be_quicker():
-    seen = [changes(110, 10), changes(200, 100), changes(1_100, 1_000)]
-    assert not chosen(full(3_000), *seen, rows=3_000).in_full
-    assert chosen(full(2_000), *seen, rows=3_000).in_full
-    assert not chosen(full(2_900), *seen, rows=3_000).in_full
+    seen = [changes(100, 10), changes(200, 100), changes(400, 1_000)]
+    assert not chosen(full(900), *seen, rows=10_000).in_full
+    assert not chosen(full(270), *seen, rows=10_000).in_full
+    assert chosen(full(260), *seen, rows=10_000).in_full
+
+
+def test_changes_of_a_size_that_was_never_seen_are_tried_after_what_they_are_expected_to_cost():
+    seen = [full(100), changes(100, 10), changes(200, 100), changes(400, 1_000)]
+    in_full = 0
+    while chosen(*seen, rows=10_000).in_full:
+        seen = [full(100), *seen]
+        in_full += 1
+    assert in_full == 7
+
+
+def test_a_refresh_that_found_nothing_to_do_does_not_make_larger_changes_look_slow():
+    seen = [changes(5, 10), changes(190, 11), changes(200, 9), *[changes(210, 100)] * 3]
+    assert (by_changes(seen, 1_000) or 0) < 250
 
 
 def test_full_refreshes_are_tried_once_when_only_the_first_fill_is_known():

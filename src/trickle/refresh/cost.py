@@ -3,40 +3,46 @@
 Two estimates are made from the latest refreshes of the same stream table:
 
     in full      the quickest of the latest, scaled by how much the sources have grown
-    by changes   the quickest of the latest that had about as many changed rows; where there are none, a line through
-                 (changed rows, time), which cannot fall
+    by changes   the quickest of the latest that had about as many changed rows; where there are none, what the sizes
+                 that were seen tell: between two of them, and beyond, the time grows by a power of the rows
 
 The quickest, as what else happens on a machine, and plans that are run for the first time, can only make a refresh
-slower. Both are trusted only near what was seen: a line through changes of ten rows says nothing about a million. Until
-then, or beyond that, a fixed share of changed rows decides.
+slower. A power between 0 and 1, as a refresh by changes costs what it costs to begin, and then more by the row: a
+straight line through small changes makes large ones ten times as slow as they are. Both estimates are trusted only near
+what was seen: ten rows say nothing about a million. Until then, or beyond that, a fixed share of changed rows decides.
 
 What was slow once need not stay so, and while one way is chosen nothing is learned about the other. So the other way is
-tried too where it may well be the better one, each time after twice as many refreshes as before.
+tried too where it may well be the better one, each time after twice as many refreshes as before. What other sizes tell
+about one that was never seen is a guess: it is tried at once, or after as many full refreshes as it is expected to be
+times slower, and what may be lost by that is what they took.
 """
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 REMEMBERED = 20
 _LATEST = 3
 """Refreshes of which the quickest counts."""
 _ENOUGH_NEAR = 2
 _ENOUGH = 3
-"""Refreshes that a line needs."""
+"""Refreshes that tell about other sizes."""
 _NEAR = 2.0
 """How many times more or less rows are about as many."""
 _REACH = 16.0
-"""How many times more rows than ever seen the line may be stretched to."""
+"""How many times more rows than ever seen are still told about."""
+_POWER = 0.5
+"""By which the time grows with the rows when only one size was seen."""
 _HOPELESS = 3.0
 """How many times slower refreshes by changes must be expected to be that are tried no more."""
 _COLD = 1.5
 """The same of full refreshes, of which only the first fill is known: it may have been that much slower."""
 _CLOSE = 1.25
 """The same of full refreshes, when more is known of them."""
-_UNSEEN = 1.5
-"""The same of refreshes by changes, when only a line tells about so many rows."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +87,13 @@ def estimate(samples: Sequence[Sample], changed_rows: int | None, source_rows: i
 
 
 def _are_changes_tried(samples: Sequence[Sample], changed_rows: int, changes: float, full: float) -> bool:
-    """Whether to go by changes though that is expected to be slower: at once where nothing of the size was seen, then
-    after 2 other refreshes, then 4, 8, 16, ...
+    """Whether to go by changes though that is expected to be slower: at once or after some full refreshes where nothing
+    of the size was seen; then after 2 others, 4, 8, 16, ...
     """
     near = [place for place, sample in enumerate(samples) if _is_like(sample, changed_rows)]
     if not near:
-        return changes < _UNSEEN * full
+        waited = next((place for place, sample in enumerate(samples) if sample.by_changes), len(samples))
+        return changes < max(_HOPELESS, waited) * full
     return changes < _HOPELESS * full and near[0] >= 2 ** len(near)
 
 
@@ -116,7 +123,7 @@ def by_changes(samples: Sequence[Sample], changed_rows: int) -> float | None:
         return min(s.duration_ms for s in near)
     if len(known) < _ENOUGH or changed_rows > _REACH * max(s.changed_rows for s in known):
         return None
-    return _on_line(known, changed_rows)
+    return _between(_sizes(known), max(changed_rows, 1))
 
 
 def _is_like(sample: Sample, changed_rows: int) -> bool:
@@ -125,12 +132,36 @@ def _is_like(sample: Sample, changed_rows: int) -> bool:
     return sample.by_changes and seen <= _NEAR * wanted and wanted <= _NEAR * seen
 
 
-def _on_line(known: Sequence[Sample], changed_rows: int) -> float:
-    rows = [float(s.changed_rows) for s in known]
-    times = [s.duration_ms for s in known]
-    middle, usual = sum(rows) / len(rows), sum(times) / len(times)
-    spread = sum((r - middle) ** 2 for r in rows)
-    slope = (
-        max(0.0, sum((r - middle) * (t - usual) for r, t in zip(rows, times, strict=True)) / spread) if spread else 0.0
-    )
-    return max(usual + slope * (changed_rows - middle), min(times) / 2)
+def _sizes(known: Sequence[Sample]) -> list[tuple[float, float]]:
+    """The sizes of change that were seen, from the smallest, each with the middle one of its latest refreshes: one that
+    found nothing to do would make all larger sizes look slow.
+
+    More rows are not expected to be quicker: a size takes at most what a larger one took.
+    """
+    together: list[list[Sample]] = []
+    for sample in sorted(known, key=lambda one: one.changed_rows):
+        if together and _is_like(together[-1][0], sample.changed_rows):
+            together[-1].append(sample)
+        else:
+            together.append([sample])
+    sizes: list[tuple[float, float]] = []
+    for same in reversed(together):
+        latest = [one for one in known if one in same][:_LATEST]
+        rows = statistics.median_low(max(one.changed_rows, 1) for one in latest)
+        ms = max(statistics.median_low(one.duration_ms for one in latest), 1.0)
+        sizes.insert(0, (float(rows), min(ms, sizes[0][1]) if sizes else ms))
+    return sizes
+
+
+def _between(sizes: Sequence[tuple[float, float]], rows: int) -> float:
+    """What so many rows take, by the two sizes on both sides of them, or the two that are nearest to them."""
+    if len(sizes) == 1:
+        (seen, ms), power = sizes[0], _POWER
+    else:
+        pairs = list(pairwise(sizes))
+        (less, before), (more, after) = next((pair for pair in pairs if rows <= pair[1][0]), pairs[-1])
+        power = min(1.0, math.log(after / before) / math.log(more / less))
+        seen, ms = (less, before) if rows <= more else (more, after)
+    # Of fewer rows than ever seen, most is what it costs to begin.
+    grown: float = ms * (rows / seen) ** power
+    return max(grown, min(ms for _, ms in sizes) / 2)
