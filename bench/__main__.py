@@ -53,7 +53,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     tpch.add_argument("--dimensions", action="store_true", default=None, help="customer, part and supplier change too")
     tpch.add_argument("--full-rounds", type=int, help="timed rounds of each size of change with full refreshes (all)")
-    tpch.add_argument("--warm", type=int, help="rounds before those that are timed (1)")
+    tpch.add_argument("--warm", type=int, help="rounds of each size before those that are timed (1)")
     tpch.add_argument("--data", type=Path, help=f"where generated tables are kept ({FULL.data})")
     large = parser.add_argument_group("groups and growth")
     large.add_argument("--rows", type=int, dest="big_rows", help="rows of groups (20000000)")

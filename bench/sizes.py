@@ -38,7 +38,7 @@ class Sizes:
     repeat: int = 1
     """Timed rounds where ways are measured beside each other."""
     warm: int = 1
-    """Rounds that come first and are not timed."""
+    """Rounds that come first, before each size of change, and are not timed."""
     scale: float = 1.0
     """Of TPC-H."""
     queries: tuple[str, ...] = ()

@@ -5,11 +5,11 @@ them is refreshed. Of the orders that change, with all their lines, 70 % are new
 most 3). Partsupp changes by the same share, in the same refresh; with ``--dimensions`` also three random rows of
 customer, part and supplier each, for which the big tables have to be searched by other keys. Files and rows read are
 what Spark tells about its scans, and what the driver looked through; files rewritten are those that the refresh took
-out of the table and out of its inner tables. Before the first size of change come rounds that are not counted
-(``--warm``), as plans are compiled then, and AUTO learns what both ways take; before each other size one such round.
-FULL takes part in the first of them only, and with ``--full-rounds`` in so many timed rounds of each size: it does the
-same whatever changed. The order of the modes changes from query to query, and garbage is collected before each refresh,
-outside of its time. Figures of several modes stand in the order FULL / DIFFERENTIAL / AUTO.
+out of the table and out of its inner tables. Before each size of change come rounds that are not counted (``--warm``),
+as plans are compiled then, and AUTO learns what both ways take. FULL takes part in the very first of them only, and
+with ``--full-rounds`` in so many timed rounds of each size: it does the same whatever changed. The order of the modes
+changes from query to query, and garbage is collected before each refresh, outside of its time. Figures of several modes
+stand in the order FULL / DIFFERENTIAL / AUTO.
 """
 
 from __future__ import annotations
@@ -43,8 +43,7 @@ def run(t: Trickle, sizes: Sizes) -> Iterator[Line | Beside | Claim | Note]:
     yield from _make(t, queries, broken)
     changes = Changes(data.rows("orders"), data.rows("part"))
     for share in sizes.shares:
-        if sizes.warm:
-            yield from _warm(t, data, queries, changes, share, broken, sizes)
+        yield from _warm(t, data, queries, changes, share, broken, sizes)
         yield from _measure(t, data, queries, changes, share, broken, sizes)
     differing = [query for query in queries if not _agree(t, query, broken)]
     yield Claim("queries whose results differ between FULL and DIFFERENTIAL", len(differing), at_most=0)
@@ -84,7 +83,7 @@ def _warm(
     sizes: Sizes,
 ) -> Iterator[Note]:
     is_first = share == sizes.shares[0]
-    for round_ in range(sizes.warm if is_first else 1):
+    for round_ in range(sizes.warm):
         modes = MODES if round_ == 0 and is_first else _BY_CHANGES
         took, _ = timed(apply, t, data, changes.next(share), dimensions=sizes.dimensions)
         yield Note(f"{_percent(share)}, warm-up: changes applied in {milliseconds(took)}")
