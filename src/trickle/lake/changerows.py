@@ -17,6 +17,7 @@ from trickle.algebra.names import quote
 from trickle.algebra.weights import FILE, ROW, WEIGHT
 from trickle.engine import Engine
 from trickle.engine.arrow import for_spark
+from trickle.lake.local import single
 from trickle.lake.location import Location
 from trickle.lake.stage import ChangeFiles
 
@@ -106,12 +107,7 @@ class ChangeRows:
     def local_inserts(self, schema: StructType, internal: Sequence[str] = ()) -> pa.Table:
         """The rows to insert on the driver, each as often as its weight says."""
         table = self.table([*schema.names, *internal, WEIGHT])
-        come = table.filter(pc.greater(table.column(WEIGHT), 0))
-        if come.num_rows and pc.max(come.column(WEIGHT)).as_py() > 1:
-            weights = come.column(WEIGHT).to_pylist()
-            come = come.take(
-                pa.array([place for place, weight in enumerate(weights) for _ in range(weight)], pa.int64())
-            )
+        come = single(table.filter(pc.greater(table.column(WEIGHT), 0)))
         fields = [StructField(f.name, f.dataType) for f in schema.fields]
         shape = StructType([*fields, *(StructField(name, _INTERNAL[name]) for name in internal)])
         return for_spark(come.drop_columns([WEIGHT]), shape)

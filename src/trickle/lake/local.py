@@ -50,7 +50,7 @@ def net(rows: pa.Table, mixed: bool = True) -> pa.Table:
     columns = [name for name in rows.column_names if name != WEIGHT]
     if mixed and signs["min"] < 0 < signs["max"] and columns and are_comparable(rows.select(columns).schema):
         rows = summed(rows)
-    return _single(rows)
+    return single(rows)
 
 
 def summed(rows: pa.Table) -> pa.Table:
@@ -60,7 +60,7 @@ def summed(rows: pa.Table) -> pa.Table:
     return found.filter(pc.not_equal(found.column(f"{WEIGHT}_sum"), 0)).rename_columns([*columns, WEIGHT])
 
 
-def _single(rows: pa.Table) -> pa.Table:
+def single(rows: pa.Table) -> pa.Table:
     """Rows whose weights are all +1 or -1: a row of weight -3 is there three times."""
     is_one = pc.equal(pc.abs(rows.column(WEIGHT)), 1)
     if pc.all(is_one).as_py() is not False:

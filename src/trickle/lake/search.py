@@ -1,4 +1,4 @@
-"""Rows to delete, looked up on the driver by all of their columns, where table and delta are small.
+"""Rows to delete, looked up on the driver by all of their columns, one file at a time for each of its threads.
 
 Equality is that of Spark's grouping: NULL equals NULL, NaN equals NaN, and -0.0 equals 0.0.
 """

@@ -107,9 +107,8 @@ class Narrowing:
             return False
         wanted = self._values(join.right, [mine for mine, *_ in ends])
         return wanted is not None and all(
-            all_match(held.table, held.schema, wanted.rename_columns(columns))
+            isinstance(leaf, Step) and _have_all(self.steps[leaf.name], wanted.rename_columns(columns))
             for leaf, columns in found
-            if isinstance(leaf, Step) and (held := self.steps[leaf.name]).table is not None and held.schema is not None
         )
 
     def _is_exact(self, giver: Operator) -> bool:
@@ -304,6 +303,11 @@ def _is_chosen(join: Join) -> bool:
     """Whether conditions on one side of a join leave few of its rows."""
     filters = [node for side in join.inputs for node in walk(side) if isinstance(node, Filter)]
     return any(chooses(part) for node in filters for part in conjuncts(node.condition))
+
+
+def _have_all(found: Held, wanted: pa.Table) -> bool:
+    """Whether every row that was looked up is one of those wanted."""
+    return found.table is not None and found.schema is not None and all_match(found.table, found.schema, wanted)
 
 
 def _rows(snapshot: Snapshot) -> int:
