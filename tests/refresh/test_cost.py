@@ -9,8 +9,8 @@ import pytest
 from trickle.refresh.cost import Estimate, Sample, by_changes, estimate, in_full
 
 
-def full(ms: float, source_rows: int = 1_000) -> Sample:
-    return Sample(False, ms, 0, source_rows)
+def full(ms: float, source_rows: int = 1_000, rows: int = 10) -> Sample:
+    return Sample(False, ms, rows, source_rows)
 
 
 def changes(ms: float, rows: int = 10) -> Sample:
@@ -52,7 +52,12 @@ def test_only_the_latest_count():
 
 
 def test_a_full_refresh_grows_with_its_sources():
-    assert in_full([full(100, source_rows=500)], 2_000) == 400
+    assert in_full([full(100, source_rows=500_000)], 2_000_000) == 400
+
+
+def test_a_full_refresh_of_a_few_rows_takes_what_it_costs_to_begin():
+    assert in_full([full(100, source_rows=10)], 100_000) == 100
+    assert in_full([full(100, source_rows=10)], 1_000_000) == 1_000
 
 
 def test_the_time_of_a_size_that_was_not_seen_lies_between_those_that_were():
@@ -93,14 +98,65 @@ def refreshes_until_tried(past: Sequence[Sample], again: Sample, *, in_full: boo
     while chosen(*past).in_full is not in_full:
         past = [again, *past]
         count += 1
+        assert count < 1_000, "it is never tried"
     return count
+
+
+def played(past: Sequence[Sample], full_ms: float, changes_ms: float, count: int, rows: int = 10) -> list[bool]:
+    """Which of so many refreshes went in full, from the first, when they take what they take; 80 are remembered."""
+    found = []
+    for _ in range(count):
+        found.append(chosen(*past, rows=rows).in_full)
+        past = [full(full_ms, rows=rows) if found[-1] else changes(changes_ms, rows), *past][:80]
+    return found
 
 
 def test_changes_that_were_slower_are_tried_again_after_twice_as_many_full_refreshes():
     past = [changes(150), changes(150), full(100), full(100)]
-    assert refreshes_until_tried(past, full(100), in_full=False) == 4
-    assert refreshes_until_tried([changes(150), *past], full(100), in_full=False) == 8
-    assert "the other way" in chosen(*[full(100)] * 4, *past).reason
+    assert refreshes_until_tried(past, full(100), in_full=False) == 2
+    again = [changes(150), *[full(100)] * 2, *past]
+    assert refreshes_until_tried(again, full(100), in_full=False) == 4
+    assert "the other way" in chosen(*[full(100)] * 4, *again).reason
+
+
+def test_a_long_run_is_one_try():
+    busy = [*[changes(600)] * 3, full(300), *[changes(200)] * 60]
+    assert played(busy, 300, 200, 10) == [True] * 4 + [False] * 6
+
+
+def test_one_cold_try_does_not_condemn_a_size():
+    smaller = [changes(20, 1), changes(20, 1)]
+    assert played([changes(300), full(60), *smaller], 60, 50, 6) == [True] * 4 + [False] * 2
+
+
+def test_a_full_refresh_is_tried_though_the_first_fill_was_very_slow():
+    found = played([*[changes(300)] * 3, full(500)], 100, 300, 40)
+    assert found.index(True) == 11
+    assert found[-20:].count(True) >= 19
+
+
+def test_a_full_refresh_that_would_cost_more_than_a_share_of_what_was_spent_is_not_tried():
+    assert not any(played([*[changes(50)] * 3, full(600)], 600, 50, 78))
+
+
+def test_changes_beyond_the_threshold_are_tried_after_some_full_refreshes():
+    found = played([full(500)], 500, 50, 20, rows=200)
+    assert found == [*[True] * 4, False, *[True] * 8, *[False] * 7]
+    words = chosen(*[full(500, rows=200)] * 4, rows=200)
+    assert (words.code, words.in_full) == ("CHANGE_RATIO", False)
+    assert "to see how long that takes" in words.reason
+
+
+def test_changes_far_beyond_the_threshold_are_not_tried():
+    assert all(played([full(500)], 500, 50, 40, rows=450))
+
+
+def test_large_changes_among_small_ones_are_tried_too():
+    past: list[Sample] = []
+    for _ in range(4):
+        past = [*[changes(10)] * 3, full(500, rows=200), *past]
+    assert not chosen(*past, rows=200).in_full
+    assert chosen(*past[4:], rows=200).in_full
 
 
 def test_changes_of_a_size_that_was_never_seen_are_tried_at_once_if_they_may_be_quicker():
@@ -111,12 +167,11 @@ def test_changes_of_a_size_that_was_never_seen_are_tried_at_once_if_they_may_be_
 
 
 def test_changes_of_a_size_that_was_never_seen_are_tried_after_what_they_are_expected_to_cost():
-    seen = [full(100), changes(100, 10), changes(200, 100), changes(400, 1_000)]
-    in_full = 0
-    while chosen(*seen, rows=10_000).in_full:
-        seen = [full(100), *seen]
-        in_full += 1
-    assert in_full == 7
+    past = [full(100), changes(100, 10), changes(200, 100), changes(400, 1_000)]
+    found = played(past, 100, 50, 20, rows=10_000)
+    # 800 ms are expected, which eight full refreshes take.
+    assert found.index(False) == 8
+    assert not any(found[9:])
 
 
 def test_a_refresh_that_found_nothing_to_do_does_not_make_larger_changes_look_slow():
@@ -126,7 +181,7 @@ def test_a_refresh_that_found_nothing_to_do_does_not_make_larger_changes_look_sl
 
 def test_full_refreshes_are_tried_once_when_only_the_first_fill_is_known():
     assert refreshes_until_tried([changes(50), changes(50), full(74)], changes(50), in_full=True) == 1
-    assert not chosen(*[changes(50)] * 20, full(76)).in_full
+    assert not chosen(*[changes(50)] * 5, full(76)).in_full
     tried = chosen(*[changes(50)] * 3, full(74))
     assert (tried.in_full, tried.code) == (True, "COST_MODEL")
 
@@ -139,8 +194,9 @@ def test_the_first_fill_is_compared_with_refreshes_that_are_not_cold():
 def test_full_refreshes_are_tried_again_when_they_take_about_as_long():
     past = [full(55), changes(50), changes(50), full(100)]
     assert refreshes_until_tried(past, changes(50), in_full=True) == 2
-    assert refreshes_until_tried([full(55), *past], changes(50), in_full=True) == 4
-    assert not chosen(*[changes(50)] * 15, full(63), full(100)).in_full
+    again = [full(55), *[changes(50)] * 2, *past]
+    assert refreshes_until_tried(again, changes(50), in_full=True) == 4
+    assert not chosen(*[changes(50)] * 9, full(63), full(100)).in_full
 
 
 def test_what_is_hopeless_is_not_tried_again():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -144,11 +144,15 @@ def find(tx: Session, refresh_id: int) -> RefreshRecord | None:
     return None if row is None else _record(row)
 
 
-def recent(tx: Session, relation_id: int | None = None, limit: int = 100) -> list[RefreshRecord]:
-    """The last refreshes of one stream table or of all, newest first."""
+def recent(
+    tx: Session, relation_id: int | None = None, limit: int = 100, actions: Collection[Action] = ()
+) -> list[RefreshRecord]:
+    """The last refreshes of one stream table or of all, newest first; of some actions, or of any."""
     statement = select(RefreshRow).order_by(RefreshRow.id.desc()).limit(limit)
     if relation_id is not None:
         statement = statement.where(RefreshRow.relation_id == relation_id)
+    if actions:
+        statement = statement.where(RefreshRow.action.in_(actions))
     return [_record(row) for row in tx.execute(statement).scalars()]
 
 

@@ -12,9 +12,9 @@ straight line through small changes makes large ones ten times as slow as they a
 what was seen: ten rows say nothing about a million. Until then, or beyond that, a fixed share of changed rows decides.
 
 What was slow once need not stay so, and while one way is chosen nothing is learned about the other. So the other way is
-tried too where it may well be the better one, each time after twice as many refreshes as before. What other sizes tell
-about one that was never seen is a guess: it is tried at once, or after as many full refreshes as it is expected to be
-times slower, and what may be lost by that is what they took.
+tried too, each time after twice as many refreshes as before. What that may cost is bounded: something near the way that
+is chosen, or a share of what was spent since the last time. What other sizes tell about one that was never seen, and
+what a single refresh does, which was perhaps a cold one, is a guess: for these it may be all that was spent.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-REMEMBERED = 20
+REMEMBERED = 80
+"""Refreshes of the past that are looked at, of both ways together."""
+_KNOWN = 20
+"""Refreshes by changes that tell about their sizes."""
 _LATEST = 3
 """Refreshes of which the quickest counts."""
 _ENOUGH_NEAR = 2
@@ -37,12 +40,20 @@ _REACH = 16.0
 """How many times more rows than ever seen are still told about."""
 _POWER = 0.5
 """By which the time grows with the rows when only one size was seen."""
-_HOPELESS = 3.0
-"""How many times slower refreshes by changes must be expected to be that are tried no more."""
+_FEW_ROWS = 100_000
+"""Rows of sources up to which a full refresh takes what it costs to begin."""
+_BY_CHANGES = 3.0
+"""How many times slower refreshes by changes may be expected to be that are tried."""
 _COLD = 1.5
 """The same of full refreshes, of which only the first fill is known: it may have been that much slower."""
 _CLOSE = 1.25
 """The same of full refreshes, when more is known of them."""
+_SHARE = 8
+"""Of what was spent since the last try, the part that the next one may cost."""
+_MOST_DOUBLED = 6
+"""How often the distance between tries is doubled: more refreshes than that are not remembered."""
+_UNKNOWN = 4
+"""Full refreshes until refreshes by changes are tried of which nothing at all is known."""
 
 
 @dataclass(frozen=True)
@@ -81,30 +92,50 @@ def estimate(samples: Sequence[Sample], changed_rows: int | None, source_rows: i
         words = f"{changes:,.0f} ms by changes and {full:,.0f} ms in full are expected{tried}"
         return Estimate(is_full_cheaper is not is_tried, "COST_MODEL", words, full, changes)
     ratio = changed_rows / max(source_rows, 1)
-    over = ratio > max_ratio
     words = f"{changed_rows:,} of {source_rows:,} rows changed, {ratio:.1%}; the threshold is {max_ratio:.1%}"
-    return Estimate(over, "CHANGE_RATIO", words, full, changes)
+    is_over = ratio > max_ratio
+    if is_over and ratio < _BY_CHANGES * max_ratio and _is_anything_tried(samples, changed_rows):
+        return Estimate(False, "CHANGE_RATIO", f"{words}; by changes, to see how long that takes", full, changes)
+    return Estimate(is_over, "CHANGE_RATIO", words, full, changes)
 
 
 def _are_changes_tried(samples: Sequence[Sample], changed_rows: int, changes: float, full: float) -> bool:
-    """Whether to go by changes though that is expected to be slower: at once or after some full refreshes where nothing
-    of the size was seen; then after 2 others, 4, 8, 16, ...
-    """
-    near = [place for place, sample in enumerate(samples) if _is_like(sample, changed_rows)]
-    if not near:
-        waited = next((place for place, sample in enumerate(samples) if sample.by_changes), len(samples))
-        return changes < max(_HOPELESS, waited) * full
-    return changes < _HOPELESS * full and near[0] >= 2 ** len(near)
+    """Whether to go by changes though that is expected to be slower. Refreshes of about as many rows count."""
+    seen = [sample.by_changes for sample in samples if _is_like(sample, changed_rows)]
+    spent = _waited(seen) / (_SHARE if sum(seen) >= _ENOUGH_NEAR else 1)
+    is_time = not any(seen) or _waited(seen) >= _distance(_tries(seen))
+    return is_time and changes < max(_BY_CHANGES, spent) * full
 
 
 def _is_full_tried(samples: Sequence[Sample], full: float, changes: float) -> bool:
-    """Whether to refresh in full though that is expected to be slower: when only the first fill is known, which was a
-    cold one, as soon as the refreshes by changes are not cold any more; then after 2 others, 4, 8, ...
-    """
-    seen = [place for place, sample in enumerate(samples) if not sample.by_changes]
-    if len(seen) == 1:
-        return full < _COLD * changes and seen[0] >= _LATEST
-    return full < _CLOSE * changes and seen[0] >= 2 ** (len(seen) - 1)
+    """Whether to refresh in full though that is expected to be slower; at first when refreshes by changes are warm."""
+    seen = [not sample.by_changes for sample in samples]
+    is_first = sum(seen) == 1
+    # The first fill was no try.
+    distance = _LATEST if is_first else _distance(_tries(seen) - 1)
+    spent = _waited(seen) / _SHARE
+    return _waited(seen) >= distance and full < max(_COLD if is_first else _CLOSE, spent) * changes
+
+
+def _is_anything_tried(samples: Sequence[Sample], changed_rows: int) -> bool:
+    """Whether to go by changes though nothing tells how long that takes for so many rows."""
+    seen = [sample.by_changes for sample in samples if _is_like(sample, changed_rows)]
+    return _waited(seen) >= _UNKNOWN * _distance(_tries(seen))
+
+
+def _waited(seen: Sequence[bool]) -> int:
+    """How many refreshes ago one way was taken; all of them if it never was."""
+    return next((place for place, one in enumerate(seen) if one), len(seen))
+
+
+def _tries(seen: Sequence[bool]) -> int:
+    """How often one way was begun to be taken: however often that was repeated, it is one try."""
+    return sum(one and not before for one, before in pairwise([*seen, False]))
+
+
+def _distance(tries: int) -> int:
+    """How many refreshes one way waits that was tried so often."""
+    return 1 << min(tries, _MOST_DOUBLED)
 
 
 def in_full(samples: Sequence[Sample], source_rows: int) -> float | None:
@@ -112,12 +143,12 @@ def in_full(samples: Sequence[Sample], source_rows: int) -> float | None:
     known = [s for s in samples if not s.by_changes][:_LATEST]
     if not known:
         return None
-    return min(s.duration_ms * max(source_rows, 1) / max(s.source_rows, 1) for s in known)
+    return min(s.duration_ms * max(source_rows, _FEW_ROWS) / max(s.source_rows, _FEW_ROWS) for s in known)
 
 
 def by_changes(samples: Sequence[Sample], changed_rows: int) -> float | None:
     """The expected milliseconds of a refresh by changes; None beyond what the past tells."""
-    known = [s for s in samples if s.by_changes][:REMEMBERED]
+    known = [s for s in samples if s.by_changes][:_KNOWN]
     near = [s for s in known if _is_like(s, changed_rows)][:_LATEST]
     if len(near) >= _ENOUGH_NEAR:
         return min(s.duration_ms for s in near)
@@ -127,9 +158,9 @@ def by_changes(samples: Sequence[Sample], changed_rows: int) -> float | None:
 
 
 def _is_like(sample: Sample, changed_rows: int) -> bool:
-    """Whether it went by changes, and by about as many."""
+    """Whether it had about as many changed rows."""
     seen, wanted = max(sample.changed_rows, 1), max(changed_rows, 1)
-    return sample.by_changes and seen <= _NEAR * wanted and wanted <= _NEAR * seen
+    return seen <= _NEAR * wanted and wanted <= _NEAR * seen
 
 
 def _sizes(known: Sequence[Sample]) -> list[tuple[float, float]]:

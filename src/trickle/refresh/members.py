@@ -222,11 +222,7 @@ def weighed(warehouse: Warehouse, member: Member, facts: Facts, sources: Mapping
     state = State.of(stream)
     with warehouse.catalog.read() as tx:
         settings = warehouse.settings(tx)
-        past = (
-            history.recent(tx, stream.relation.id, limit=4 * REMEMBERED)
-            if stream.refresh_mode is RefreshMode.AUTO
-            else []
-        )
+        past = _past(tx, stream.relation.id) if stream.refresh_mode is RefreshMode.AUTO else []
     threshold = stream.options.get("auto_threshold", settings.differential_max_change_ratio)
     known = all(source in stream.frontier for source in facts.sources)
     cycles = settings.algebraic_drift_reset_cycles
@@ -241,6 +237,14 @@ def weighed(warehouse: Warehouse, member: Member, facts: Facts, sources: Mapping
     rows = {source: sum(file.live_rows or 0 for file in snapshot.files) for source, snapshot in sources.items()}
     counted = {s: replace(fact, source_rows=rows.get(s, 0)) for s, fact in facts.sources.items()}
     return replace(facts, keeping=keeping, sources=counted)
+
+
+def _past(tx: Session, relation_id: int) -> list[RefreshRecord]:
+    """The latest refreshes that computed something, and the latest full one where all of these went by changes."""
+    past = history.recent(tx, relation_id, REMEMBERED, (Action.FULL, Action.DIFFERENTIAL))
+    if any(record.action is Action.FULL for record in past):
+        return past
+    return past + history.recent(tx, relation_id, 1, (Action.FULL,))
 
 
 def _sample(record: RefreshRecord) -> Sample | None:
