@@ -203,5 +203,18 @@ def test_what_is_hopeless_is_not_tried_again():
     assert chosen(*[full(100)] * 20, changes(301), changes(400)).in_full
 
 
+def test_inner_tables_are_brought_up_when_full_refreshes_have_cost_as_much():
+    # Small changes after large ones that were refreshed in full.
+    past = [*[full(200, rows=10_000)] * 2, *[changes(900, 10_000)] * 3, *[changes(50)] * 3]
+    in_full = []
+    for _ in range(10):
+        found = estimate(past, 10, 1_000, 0.15, is_behind=not past[0].by_changes)
+        in_full.append(found.in_full)
+        past = [full(200) if found.in_full else changes(50), *past]
+    # 150 ms more each time, until they make up for the 1,200 that catching up takes.
+    assert in_full == [*[True] * 8, *[False] * 2]
+    assert "inner tables would take" in estimate(past[10:], 10, 1_000, 0.15, is_behind=True).reason
+
+
 def test_a_number_of_rows_that_nobody_knows_goes_by_changes():
     assert chosen(full(1), changes(100), changes(100), rows=None).code == "CHANGES_UNCOUNTED"

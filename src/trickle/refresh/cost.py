@@ -15,6 +15,10 @@ What was slow once need not stay so, and while one way is chosen nothing is lear
 tried too, each time after twice as many refreshes as before. What that may cost is bounded: something near the way that
 is chosen, or a share of what was spent since the last time. What other sizes tell about one that was never seen, and
 what a single refresh does, which was perhaps a cold one, is a guess: for these it may be all that was spent.
+
+Full refreshes may leave inner tables behind, which the next refresh by changes brings up first. That is paid once, and
+by whatever comes later saved again: so it is waited with until full refreshes have cost as much more than refreshes by
+changes would have.
 """
 
 from __future__ import annotations
@@ -23,7 +27,7 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 REMEMBERED = 80
 """Refreshes of the past that are looked at, of both ways together."""
@@ -77,20 +81,34 @@ class Estimate:
     changes_ms: float | None = None
 
 
-def estimate(samples: Sequence[Sample], changed_rows: int | None, source_rows: int, max_ratio: float) -> Estimate:
-    """Choose for a change of so many rows (None when only reading would tell) in sources of so many."""
+def estimate(
+    samples: Sequence[Sample],
+    changed_rows: int | None,
+    source_rows: int,
+    max_ratio: float,
+    *,
+    is_behind: bool = False,
+) -> Estimate:
+    """Choose for a change of so many rows (None when only reading would tell) in sources of so many.
+
+    ``is_behind`` says that inner tables have to be brought up before a refresh by changes.
+    """
     if changed_rows is None:
         return Estimate(False, "CHANGES_UNCOUNTED", "the number of changed rows is not known before they are read")
     full, changes = in_full(samples, source_rows), by_changes(samples, changed_rows)
     if full is not None and changes is not None:
+        debt, lost = _catching_up(samples) if is_behind else (0.0, 0.0)
+        words = f"{changes:,.0f} ms by changes and {full:,.0f} ms in full are expected"
+        if changes <= full < changes + debt and lost + full - changes < debt:
+            words += f"; inner tables would take {debt:,.0f} ms to catch up"
+            return Estimate(True, "COST_MODEL", words, full, changes)
         is_full_cheaper = full < changes
         if is_full_cheaper:
-            is_tried = _are_changes_tried(samples, changed_rows, changes, full)
+            is_tried = _are_changes_tried(samples, changed_rows, changes + debt, full)
         else:
             is_tried = _is_full_tried(samples, full, changes)
         tried = "; the other way, to see how long it takes now" if is_tried else ""
-        words = f"{changes:,.0f} ms by changes and {full:,.0f} ms in full are expected{tried}"
-        return Estimate(is_full_cheaper is not is_tried, "COST_MODEL", words, full, changes)
+        return Estimate(is_full_cheaper is not is_tried, "COST_MODEL", words + tried, full, changes)
     ratio = changed_rows / max(source_rows, 1)
     words = f"{changed_rows:,} of {source_rows:,} rows changed, {ratio:.1%}; the threshold is {max_ratio:.1%}"
     is_over = ratio > max_ratio
@@ -155,6 +173,18 @@ def by_changes(samples: Sequence[Sample], changed_rows: int) -> float | None:
     if len(known) < _ENOUGH or changed_rows > _REACH * max(s.changed_rows for s in known):
         return None
     return _between(_sizes(known), max(changed_rows, 1))
+
+
+def _catching_up(samples: Sequence[Sample]) -> tuple[float, float]:
+    """What it takes to bring inner tables up after the latest full refreshes, and how much longer these took than
+    refreshes by changes would have.
+    """
+    sizes = _sizes([sample for sample in samples if sample.by_changes][:_KNOWN])
+    since = list(takewhile(lambda sample: not sample.by_changes, samples))
+    if not sizes or not since:
+        return 0.0, 0.0
+    lost = sum(max(0.0, one.duration_ms - _between(sizes, max(one.changed_rows, 1))) for one in since)
+    return _between(sizes, max(sum(one.changed_rows for one in since), 1)), lost
 
 
 def _is_like(sample: Sample, changed_rows: int) -> bool:

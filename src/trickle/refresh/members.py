@@ -232,6 +232,7 @@ def weighed(warehouse: Warehouse, member: Member, facts: Facts, sources: Mapping
         why_not=why_not(stream) or "SOURCES_CHANGED: it reads a source that it did not read before",
         max_ratio=float(threshold) if isinstance(threshold, int | float) else settings.differential_max_change_ratio,
         samples=[sample for record in past if (sample := _sample(record)) is not None],
+        is_behind=state is not None and bool(state.tables) and dict(state.frontier) != dict(stream.frontier),
         drift_due=state is not None and 0 < cycles <= state.added,
     )
     rows = {source: sum(file.live_rows or 0 for file in snapshot.files) for source, snapshot in sources.items()}

@@ -45,6 +45,8 @@ class Keeping:
     """Why it is kept in full only, as a code and words."""
     max_ratio: float = 0.15
     samples: Sequence[Sample] = ()
+    is_behind: bool = False
+    """Whether full refreshes left inner tables behind."""
     drift_due: bool = False
     """Whether floating sums were added to for long enough."""
 
@@ -106,7 +108,8 @@ def _way(facts: Facts, changed: str, moved: bool) -> Choice:
     sources = list(facts.sources.values())
     counts = [source.counted_rows for source in sources if source.changed]
     total = None if any(count is None for count in counts) else sum(count or 0 for count in counts)
-    found = estimate(keeping.samples, total, sum(source.source_rows for source in sources), keeping.max_ratio)
+    rows = sum(source.source_rows for source in sources)
+    found = estimate(keeping.samples, total, rows, keeping.max_ratio, is_behind=keeping.is_behind)
     if found.in_full:
         return Choice(Action.FULL, f"{changed}; in full, as {found.reason}", moved, found.code)
     return Choice(Action.DIFFERENTIAL, f"{changed}; {found.reason}", moved, found.code)

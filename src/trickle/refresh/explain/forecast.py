@@ -86,7 +86,8 @@ def _is_reachable(warehouse: Warehouse, member: Member, cut: Cut, source_id: int
 
 def _expected(facts: Facts) -> Estimate:
     rows = sum(source.source_rows for source in facts.sources.values())
-    return estimate(facts.keeping.samples, _changed_rows(facts), rows, facts.keeping.max_ratio)
+    keeping = facts.keeping
+    return estimate(keeping.samples, _changed_rows(facts), rows, keeping.max_ratio, is_behind=keeping.is_behind)
 
 
 def _changed_rows(facts: Facts) -> int | None:
