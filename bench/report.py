@@ -43,7 +43,7 @@ def page(*runs: dict[str, Any], before: str = "") -> str:
     new = [_run(results, peers) for results in runs]
     tables = {heading for run in new for heading in _headings(run)}
     _, *old = re.split(rf"^(?={_RUN})", before, flags=re.MULTILINE)
-    kept = [run for run in old if not _headings(run) <= tables]
+    kept = [rest for run in old if (rest := _without(run, tables))]
     return "\n".join([_HEAD, *(run.rstrip() + "\n" for run in (*new, *kept))]).rstrip() + "\n"
 
 
@@ -55,6 +55,13 @@ def _run(results: dict[str, Any], peers: Peers) -> str:
         parts += [f"## {part['title']}\n", _about(part["name"]) + "\n", markdown(part, peers)]
         parts += [f"{verdict}\n" for verdict in verdicts(part)]
     return "\n".join(parts)
+
+
+def _without(run: str, tables: set[str]) -> str:
+    """What is left of a run's part of the page when others have some of its tables; nothing if they have all."""
+    head, *benchmarks = re.split(r"^(?=## )(?!## The machine)", run, flags=re.MULTILINE)
+    left = [one for one in benchmarks if not _headings(one) <= tables]
+    return "".join([head, *left]) if left else ""
 
 
 def _headings(run: str) -> set[str]:
