@@ -216,5 +216,12 @@ def test_inner_tables_are_brought_up_when_full_refreshes_have_cost_as_much():
     assert "inner tables would take" in estimate(past[10:], 10, 1_000, 0.15, is_behind=True).reason
 
 
+def test_a_size_that_was_never_seen_is_seen_before_full_refreshes_are_tried():
+    past = [*[changes(50)] * 6, full(160)]
+    assert played(past, 160, 70, 4, rows=100) == [False] * 4
+    behind = [full(160, rows=100), *past]
+    assert not estimate(behind, 100, 1_000, 0.15, is_behind=True).in_full
+
+
 def test_a_number_of_rows_that_nobody_knows_goes_by_changes():
     assert chosen(full(1), changes(100), changes(100), rows=None).code == "CHANGES_UNCOUNTED"

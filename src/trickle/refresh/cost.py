@@ -98,15 +98,17 @@ def estimate(
     full, changes = in_full(samples, source_rows), by_changes(samples, changed_rows)
     if full is not None and changes is not None:
         debt, lost = _catching_up(samples) if is_behind else (0.0, 0.0)
+        # Of a size that was never seen there is only a guess: better than to act on it is to see.
+        is_seen = any(sample.by_changes and _is_like(sample, changed_rows) for sample in samples)
         words = f"{changes:,.0f} ms by changes and {full:,.0f} ms in full are expected"
-        if changes <= full < changes + debt and lost + full - changes < debt:
+        if is_seen and changes <= full < changes + debt and lost + full - changes < debt:
             words += f"; inner tables would take {debt:,.0f} ms to catch up"
             return Estimate(True, "COST_MODEL", words, full, changes)
         is_full_cheaper = full < changes
         if is_full_cheaper:
             is_tried = _are_changes_tried(samples, changed_rows, changes + debt, full)
         else:
-            is_tried = _is_full_tried(samples, full, changes)
+            is_tried = is_seen and _is_full_tried(samples, full, changes)
         tried = "; the other way, to see how long it takes now" if is_tried else ""
         return Estimate(is_full_cheaper is not is_tried, "COST_MODEL", words + tried, full, changes)
     ratio = changed_rows / max(source_rows, 1)
