@@ -112,21 +112,21 @@ def played(past: Sequence[Sample], full_ms: float, changes_ms: float, count: int
 
 
 def test_changes_that_were_slower_are_tried_again_after_twice_as_many_full_refreshes():
-    past = [changes(150), changes(150), full(100), full(100)]
+    past = [changes(140), changes(140), full(100), full(100)]
     assert refreshes_until_tried(past, full(100), in_full=False) == 2
-    again = [changes(150), *[full(100)] * 2, *past]
+    again = [changes(140), *[full(100)] * 2, *past]
     assert refreshes_until_tried(again, full(100), in_full=False) == 4
     assert "the other way" in chosen(*[full(100)] * 4, *again).reason
 
 
 def test_a_long_run_is_one_try():
     busy = [*[changes(600)] * 3, full(300), *[changes(200)] * 60]
-    assert played(busy, 300, 200, 10) == [True] * 4 + [False] * 6
+    assert played(busy, 300, 200, 20) == [True] * 17 + [False] * 3
 
 
 def test_one_cold_try_does_not_condemn_a_size():
     smaller = [changes(20, 1), changes(20, 1)]
-    assert played([changes(300), full(60), *smaller], 60, 50, 6) == [True] * 4 + [False] * 2
+    assert played([changes(300), full(60), *smaller], 60, 50, 9) == [True] * 7 + [False] * 2
 
 
 def test_a_full_refresh_is_tried_though_the_first_fill_was_very_slow():

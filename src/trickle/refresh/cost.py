@@ -13,8 +13,8 @@ what was seen: ten rows say nothing about a million. Until then, or beyond that,
 
 What was slow once need not stay so, and while one way is chosen nothing is learned about the other. So the other way is
 tried too, each time after twice as many refreshes as before. What that may cost is bounded: something near the way that
-is chosen, or a share of what was spent since the last time. What other sizes tell about one that was never seen, and
-what a single refresh does, which was perhaps a cold one, is a guess: for these it may be all that was spent.
+is chosen, or a share of what was spent since the last time. The share is larger where a single refresh tells, which was
+perhaps a cold one, and all of it where only other sizes do: that is a guess.
 
 Full refreshes may leave inner tables behind, which the next refresh by changes brings up first. That is paid once, and
 by whatever comes later saved again: so it is waited with until full refreshes have cost as much more than refreshes by
@@ -46,14 +46,16 @@ _POWER = 0.5
 """By which the time grows with the rows when only one size was seen."""
 _FEW_ROWS = 100_000
 """Rows of sources up to which a full refresh takes what it costs to begin."""
-_BY_CHANGES = 3.0
-"""How many times slower refreshes by changes may be expected to be that are tried."""
+_GUESSED = 3.0
+"""How many times slower refreshes by changes may be that are tried, as other sizes tell."""
+_BY_CHANGES = 1.5
+"""The same as refreshes of the size tell."""
 _COLD = 1.5
 """The same of full refreshes, of which only the first fill is known: it may have been that much slower."""
 _CLOSE = 1.25
 """The same of full refreshes, when more is known of them."""
-_SHARE = 8
-"""Of what was spent since the last try, the part that the next one may cost."""
+_SHARE, _SHARE_ONCE = 8, 2
+"""Of what was spent since the last try, the part that the next one may cost; and when there was only one refresh."""
 _MOST_DOUBLED = 6
 """How often the distance between tries is doubled: more refreshes than that are not remembered."""
 _UNKNOWN = 4
@@ -114,7 +116,7 @@ def estimate(
     ratio = changed_rows / max(source_rows, 1)
     words = f"{changed_rows:,} of {source_rows:,} rows changed, {ratio:.1%}; the threshold is {max_ratio:.1%}"
     is_over = ratio > max_ratio
-    if is_over and ratio < _BY_CHANGES * max_ratio and _is_anything_tried(samples, changed_rows):
+    if is_over and ratio < _GUESSED * max_ratio and _is_anything_tried(samples, changed_rows):
         return Estimate(False, "CHANGE_RATIO", f"{words}; by changes, to see how long that takes", full, changes)
     return Estimate(is_over, "CHANGE_RATIO", words, full, changes)
 
@@ -122,9 +124,11 @@ def estimate(
 def _are_changes_tried(samples: Sequence[Sample], changed_rows: int, changes: float, full: float) -> bool:
     """Whether to go by changes though that is expected to be slower. Refreshes of about as many rows count."""
     seen = [sample.by_changes for sample in samples if _is_like(sample, changed_rows)]
-    spent = _waited(seen) / (_SHARE if sum(seen) >= _ENOUGH_NEAR else 1)
-    is_time = not any(seen) or _waited(seen) >= _distance(_tries(seen))
-    return is_time and changes < max(_BY_CHANGES, spent) * full
+    waited = _waited(seen)
+    if not any(seen):
+        return changes < max(_GUESSED, waited) * full
+    spent = waited / (_SHARE if sum(seen) >= _ENOUGH_NEAR else _SHARE_ONCE)
+    return waited >= _distance(_tries(seen)) and changes < max(_BY_CHANGES, spent) * full
 
 
 def _is_full_tried(samples: Sequence[Sample], full: float, changes: float) -> bool:
