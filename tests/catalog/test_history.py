@@ -113,6 +113,25 @@ def test_recent_is_newest_first_and_limited(catalog: Catalog, given: Given) -> N
         assert [r.id for r in history.running(tx, b.relation.id)] == [ids[1], ids[3]]
 
 
+def test_recent_refreshes_of_some_actions(catalog: Catalog, given: Given) -> None:
+    with catalog.write() as tx:
+        total = given.stream(tx, "total")
+        in_full = begin(tx, given, total, 0)
+        for second in (1, 2):
+            history.start(
+                tx,
+                relation_id=total.relation.id,
+                name="total",
+                action=Action.NO_DATA,
+                initiated_by=Initiator.MANUAL,
+                now=given.later(second),
+            )
+    with catalog.read() as tx:
+        found = history.recent(tx, total.relation.id, 1, (Action.FULL, Action.DIFFERENTIAL))
+        assert [r.id for r in found] == [in_full]
+        assert history.recent(tx, total.relation.id, 1, (Action.DIFFERENTIAL,)) == []
+
+
 def test_history_goes_with_its_stream_table(catalog: Catalog, given: Given) -> None:
     with catalog.write() as tx:
         total, other = given.stream(tx, "total"), given.stream(tx, "other")

@@ -13,6 +13,11 @@ from trickle import Trickle
 from trickle.apply.steps import Step
 from trickle.errors import QueryError, UnsupportedQuery
 from trickle.lake import few
+from trickle.refresh.cost import REMEMBERED
+from trickle.refresh.execute import considered
+from trickle.refresh.members import load, take_cut
+from trickle.refresh.plan import Facts
+from trickle.sql.names import table_name
 from trickle.testing import Fault, check, raise_at
 
 NESTED = "SELECT max(total) AS best FROM (SELECT c, sum(v) AS total FROM o GROUP BY c)"
@@ -42,6 +47,34 @@ def test_inner_tables_catch_up_after_full_refreshes(shop: Trickle) -> None:
     shop.sql("INSERT INTO o VALUES (7, 'a', 3)")
     shop.refresh_stream_table("best")
     assert "caught_up_ms" not in json.loads(shop.refresh_history("best", limit=1)[0].details)
+
+
+def facts(t: Trickle, name: str) -> Facts:
+    """What the next refresh would be chosen by."""
+    with t.warehouse.catalog.read() as tx:
+        members = load(t.warehouse, tx, [table_name(name)], force=False)
+    return considered(t.warehouse, members[0], take_cut(t.warehouse, members, {}), {}, force=False)[0]
+
+
+def test_auto_knows_that_inner_tables_are_behind(shop: Trickle) -> None:
+    shop.create_stream_table("best", NESTED)
+    shop.sql("INSERT INTO o VALUES (5, 'b', 10)")
+    assert not facts(shop, "best").keeping.is_behind
+    shop.refresh_stream_table("best", force=True)
+    shop.sql("INSERT INTO o VALUES (6, 'b', 10)")
+    assert facts(shop, "best").keeping.is_behind
+
+
+def test_refreshes_with_nothing_to_do_push_nothing_out_of_what_auto_remembers(shop: Trickle) -> None:
+    shop.create_stream_table("spent", "SELECT c, sum(v) AS total FROM o GROUP BY c", auto_threshold=0.9)
+    for number in (5, 6):
+        shop.sql(f"INSERT INTO o VALUES ({number}, 'b', 10)")
+        assert shop.refresh_stream_table("spent").action == "DIFFERENTIAL"
+        check(shop)
+    for _ in range(REMEMBERED + 1):
+        assert shop.refresh_stream_table("spent").action == "NO_DATA"
+    shop.sql("INSERT INTO o VALUES (7, 'b', 10)")
+    assert [sample.by_changes for sample in facts(shop, "spent").keeping.samples] == [True, True, False]
 
 
 @pytest.mark.parametrize("step", list(Step))
