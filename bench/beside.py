@@ -59,6 +59,10 @@ class Beside:
         known = [ms for ms in times if ms is not None]
         return statistics.median(known) if known and len(known) == len(times) else None
 
+    def quickest(self, mode: str) -> float | None:
+        """The least of a mode; None when a refresh failed."""
+        return None if self.ms(mode) is None else min(run.ms for run in self.runs[mode] if run.ms is not None)
+
     def ratio(self, mode: str, base: str = FULL) -> float | None:
         """How many times faster a mode is than another."""
         slow, fast = self.ms(base), self.ms(mode)

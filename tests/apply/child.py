@@ -7,13 +7,14 @@ from pathlib import Path
 
 import trickle
 from tests.apply.shop import refresh_unit
+from tests.killing import lent_session
 from trickle.apply.steps import Step
 from trickle.testing import kill_at
 
 
 def main() -> None:
     folder, step, member, *names = sys.argv[1:]
-    with trickle.connect(Path(folder), spark="local[1]") as t:
+    with trickle.connect(Path(folder), spark=lent_session()) as t:
         kill_at(Step(step), int(member))
         refresh_unit(t, tuple(names))
     sys.exit("the step was not reached")

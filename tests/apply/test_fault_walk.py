@@ -1,27 +1,22 @@
 """A crash at every step between the start of a refresh and its end: wholly old or wholly new, never half.
 
-Exceptions are raised in this process; SIGKILL ends a child process for real.
+Exceptions are raised in this process; SIGKILL ends another one for real.
 """
 
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.apply import shop
+from tests.killing import killed
 from trickle.apply.steps import Step
 from trickle.errors import TrickleError
 from trickle.testing import Fault, check, raise_at
 
-ROOT = Path(__file__).parents[2]
 UNITS = (("per_customer",), shop.UNIT)
 States = dict[str, dict[str, list[tuple[object, ...]]]]
 WALK = [(names, step, member) for names in UNITS for step, member in shop.points(names)]
@@ -70,30 +65,14 @@ def test_an_exception_leaves_old_or_new(
     _assert_recovered(tmp_path / "wh", names, step, spark, states)
 
 
-@pytest.fixture(scope="module")
-def killed(template: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Future[Path]]]:
-    """Every point of the walk in a process of its own, two at a time."""
-    base = tmp_path_factory.mktemp("killed")
-    with ThreadPoolExecutor(2) as pool:
-        yield {label(point): pool.submit(_kill, template, base / str(n), point) for n, point in enumerate(WALK)}
-
-
-def _kill(template: Path, folder: Path, point: tuple[tuple[str, ...], Step, int]) -> Path:
-    names, step, member = point
-    shutil.copytree(template, folder)
-    command = [sys.executable, "-m", "tests.apply.child", str(folder), step.value, str(member), *names]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=100, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
-    return folder
-
-
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("point", WALK, ids=label)
 def test_a_kill_leaves_old_or_new(
-    point: tuple[tuple[str, ...], Step, int], killed: dict[str, Future[Path]], spark: SparkSession, states: States
+    point: tuple[tuple[str, ...], Step, int], template: Path, tmp_path: Path, spark: SparkSession, states: States
 ) -> None:
-    names, step, _ = point
-    _assert_recovered(killed[label(point)].result(), names, step, spark, states)
+    names, step, member = point
+    shutil.copytree(template, tmp_path / "wh")
+    killed("tests.apply.child", spark, str(tmp_path / "wh"), step.value, str(member), *names)
+    _assert_recovered(tmp_path / "wh", names, step, spark, states)
 
 
 def _assert_recovered(folder: Path, names: tuple[str, ...], step: Step, spark: SparkSession, states: States) -> None:

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 
+from tests.killing import lent_session
 from trickle.api import connect
 from trickle.publish.following import follow
 from trickle.publish.steps import Step, observe
@@ -16,7 +17,7 @@ from trickle.publish.steps import Step, observe
 
 def main() -> None:
     folder, step, *address = sys.argv[1:]
-    t = connect(folder, spark="local[1]", create=False)
+    t = connect(folder, spark=lent_session(), create=False)
 
     def watch(reached: Step) -> None:
         if reached == Step(step):

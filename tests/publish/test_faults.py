@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
+from tests.killing import killed
 from tests.publish.stories import Session, build, lake, position, published
 from trickle.api import Trickle
 from trickle.publish.following import Patience, follow
@@ -20,7 +17,6 @@ from trickle.refresh.execute import refresh
 from trickle.sql.names import table_name
 from trickle.testing.faults import Fault
 
-ROOT = Path(__file__).parents[2]
 AFTER = {Step.COMMITTED, Step.NOTED}
 
 
@@ -67,7 +63,6 @@ def test_an_exception_leaves_before_or_after(t: Trickle, there: Session, dsn: st
     assert [alert.event for alert in t.alerts()] == [], "by changes, and without a reload"
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("step", list(Step))
 def test_a_kill_leaves_before_or_after(t: Trickle, there: Session, dsn: str, step: Step) -> None:
     build(t)
@@ -82,7 +77,6 @@ def test_a_kill_leaves_before_or_after(t: Trickle, there: Session, dsn: str, ste
     assert [alert.event for alert in t.alerts()] == []
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("step", [Step.POSITIONED, Step.COMMITTED])
 def test_a_first_copy_that_was_killed_is_finished_by_asking_again(
     t: Trickle, there: Session, dsn: str, step: Step
@@ -136,6 +130,4 @@ def test_what_failed_is_left_alone_for_a_while(t: Trickle, there: Session, dsn: 
 
 
 def kill(t: Trickle, step: Step, *address: str) -> None:
-    command = [sys.executable, "-m", "tests.publish.child", t.warehouse.root.uri, step.value, *address]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=200, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    killed("tests.publish.child", t.warehouse.engine.spark, t.warehouse.root.uri, step.value, *address)

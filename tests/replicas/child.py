@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from tests.killing import lent_session
 from trickle.api import connect
 from trickle.apply.steps import Step
 from trickle.testing.faults import kill_at
@@ -11,7 +12,7 @@ from trickle.testing.faults import kill_at
 
 def main() -> None:
     folder, step, member = sys.argv[1:]
-    t = connect(folder, spark="local[1]", create=False)
+    t = connect(folder, spark=lent_session(), create=False)
     kill_at(Step(step), int(member))
     t.ingest()
 

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import subprocess
-import sys
-from pathlib import Path
-
 import psycopg
 import pytest
 
+from tests.killing import killed
 from tests.postgres import Postgres
 from tests.replicas.test_ingest import Session, lake, source
 from trickle.api import Trickle
@@ -18,7 +14,6 @@ from trickle.apply.unit import recover
 from trickle.errors import SourceUnreachable
 from trickle.testing.faults import Fault, raise_at
 
-ROOT = Path(__file__).parents[2]
 BEFORE = {Step.STAGED}
 WALK = [(step, 0) for step in Step if step is not Step.STARTED] + [(Step.TABLE_COMMITTED, 1)]
 
@@ -58,15 +53,12 @@ def test_an_exception_leaves_before_or_after(t: Trickle, shop: Session, dsn: str
     assert t.ingest() == []
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("point", [(Step.STAGED, 0), (Step.TABLE_COMMITTED, 0), (Step.FINALISED, 0)], ids=label)
 def test_a_kill_leaves_before_or_after(t: Trickle, shop: Session, dsn: str, point: tuple[Step, int]) -> None:
     t.attach_postgres("shop", dsn)
     write(shop)
-    folder = t.warehouse.root.uri
-    command = [sys.executable, "-m", "tests.replicas.child", folder, point[0].value, str(point[1])]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=200, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    spark = t.warehouse.engine.spark
+    killed("tests.replicas.child", spark, t.warehouse.root.uri, point[0].value, str(point[1]))
     t.ingest()
     assert agrees(t, shop)
     assert t.ingest() == []

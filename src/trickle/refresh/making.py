@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
-from trickle.algebra.names import TableName, quote
+from trickle.algebra.names import INTERNAL_PREFIX, TableName, quote
 from trickle.apply.unit import OWN as OWN_FOLDER
 from trickle.catalog.records import Action, Relation
 from trickle.changes.between import ChangeBuffer
@@ -143,7 +143,7 @@ def make_full(task: Task, action: Action) -> Made:
                 faces.tables[stage.table] = Table(inner, next_snapshot(inner, prepared[folder]))
                 versions[folder] = faces.tables[stage.table].new.version
         own = task.compiled.own
-        frame = faces.run(own.keeping.whole() if rebuild else own.whole)
+        frame = faces.run(own.keeping.whole()) if rebuild else _in_full(faces, own, snapshot)
         shape = _stored_shape(relaxed(given.schema), frame.schema)
         schema = _next_schema(shape, snapshot, rebuild=rebuild, name=task.name)
         rows = conform(frame, schema or snapshot.schema)
@@ -234,6 +234,17 @@ def _stored_shape(visible: StructType, stored: StructType) -> StructType:
     """The stored columns: the visible ones have the types that Spark gives to the query itself."""
     known = {field.name.lower(): field for field in visible.fields}
     return StructType([known.get(field.name.lower(), field) for field in relaxed(stored).fields])
+
+
+def _in_full(faces: Faces, own: Stage, snapshot: Snapshot) -> DataFrame:
+    """All rows of a stream table; what asks for NULL where there is none is left out, if no stored type depends on it."""
+    less, _ = faces.without_nulls(own.whole)
+    if less is not own.whole:
+        frame = faces.run(less)
+        hidden = [field for field in snapshot.schema.fields if field.name.startswith(INTERNAL_PREFIX)]
+        if not lost_columns(StructType(hidden), frame.schema):
+            return frame
+    return faces.run(own.whole)
 
 
 def _inner_snapshot(task: Task, compiled: Compiled, stage: Stage) -> tuple[str, Snapshot]:

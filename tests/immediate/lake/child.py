@@ -6,13 +6,14 @@ import sys
 from pathlib import Path
 
 import trickle
+from tests.killing import lent_session
 from trickle.apply.steps import Step
 from trickle.testing import kill_at
 
 
 def main() -> None:
     folder, step, member, statement = sys.argv[1:]
-    with trickle.connect(Path(folder), spark="local[1]") as t:
+    with trickle.connect(Path(folder), spark=lent_session()) as t:
         kill_at(Step(step), int(member))
         t.sql(statement)
     sys.exit("the step was not reached")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,13 +12,13 @@ from pyspark.sql import SparkSession
 
 from tests.immediate.lake import shop
 from tests.immediate.lake.checking import agree
+from tests.killing import killed
 from tests.scenarios.story import folder as folder_of
 from trickle.api import Trickle
 from trickle.apply.steps import Step, observe
 from trickle.errors import ConcurrentModification, ForeignWrite, TrickleError
 from trickle.testing import Fault, raise_at
 
-ROOT = Path(__file__).parents[3]
 States = dict[str, dict[str, dict[str, list[tuple[object, ...]]]]]
 WALK = [(kind, *point) for kind in shop.STATEMENTS for point in shop.points() if kind == "update" or point[1] == 0]
 KILLED = [("update", step, member) for step, member in shop.points() if (step, member) in shop.KILLED]
@@ -66,16 +63,14 @@ def test_an_exception_leaves_all_or_nothing(
     _assert_recovered(tmp_path / "wh", kind, step, spark, states, killed=False)
 
 
-@pytest.mark.timeout(400)
 @pytest.mark.parametrize("point", KILLED, ids=str)
 def test_a_kill_leaves_all_or_nothing(
     point: tuple[str, Step, int], template: Path, tmp_path: Path, spark: SparkSession, states: States
 ) -> None:
     kind, step, member = point
     shutil.copytree(template, tmp_path / "wh")
-    command = [sys.executable, "-m", "tests.immediate.lake.child", str(tmp_path / "wh"), step.value, str(member)]
-    done = subprocess.run([*command, shop.STATEMENTS[kind]], cwd=ROOT, capture_output=True, timeout=350, check=False)
-    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    statement = shop.STATEMENTS[kind]
+    killed("tests.immediate.lake.child", spark, str(tmp_path / "wh"), step.value, str(member), statement)
     _assert_recovered(tmp_path / "wh", kind, step, spark, states, killed=True)
 
 
