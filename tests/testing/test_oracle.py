@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 from pyspark.sql import SparkSession
 
@@ -57,8 +55,8 @@ def test_what_is_empty_or_depends_on_chance_cannot_be_compared(t: Trickle) -> No
 
 
 def test_differences_count_copies_and_tell_null_from_nothing(spark: SparkSession) -> None:
-    expected = spark.sql("SELECT * FROM VALUES (1, 'a'), (1, 'a'), (2, NULL), (3, 'c') AS v(x, y)")
-    stored = spark.sql("SELECT * FROM VALUES (1, 'a'), (2, ''), (3, 'c'), (3, 'c') AS v(x, y)")
+    expected = spark.sql("SELECT * FROM VALUES (1, 'a'), (1, 'a'), (2, NULL), (3, 'c') AS v(x, y)").toArrow()
+    stored = spark.sql("SELECT * FROM VALUES (1, 'a'), (2, ''), (3, 'c'), (3, 'c') AS v(x, y)").toArrow()
     found = {(row["x"], row["y"], weight) for row, weight in differences(expected, stored)}
     assert found == {(1, "a", 1), (2, None, 1), (2, "", -1), (3, "c", -1)}
     assert differences(expected, expected) == []
@@ -78,13 +76,13 @@ def test_differences_count_copies_and_tell_null_from_nothing(spark: SparkSession
     ],
 )
 def test_only_floating_point_columns_have_a_tolerance(spark: SparkSession, one: str, other: str, same: bool) -> None:
-    found: list[Any] = differences(spark.sql(f"SELECT 1 AS k, {one} AS x"), spark.sql(f"SELECT 1 AS k, {other} AS x"))
-    assert (found == []) is same
+    rows = [spark.sql(f"SELECT 1 AS k, {x} AS x").toArrow() for x in (one, other)]
+    assert (differences(*rows) == []) is same
 
 
 def test_maps_and_structs_are_compared_by_value(spark: SparkSession) -> None:
-    one = spark.sql("SELECT map('a', 1, 'b', 2) AS m, named_struct('x', array(1, NULL)) AS s")
-    other = spark.sql("SELECT map('b', 2, 'a', 1) AS m, named_struct('x', array(1, NULL)) AS s")
+    one = spark.sql("SELECT map('a', 1, 'b', 2) AS m, named_struct('x', array(1, NULL)) AS s").toArrow()
+    other = spark.sql("SELECT map('b', 2, 'a', 1) AS m, named_struct('x', array(1, NULL)) AS s").toArrow()
     assert differences(one, other) == []
-    third = spark.sql("SELECT map('b', 2, 'a', 3) AS m, named_struct('x', array(1, NULL)) AS s")
+    third = spark.sql("SELECT map('b', 2, 'a', 3) AS m, named_struct('x', array(1, NULL)) AS s").toArrow()
     assert len(differences(one, third)) == 2

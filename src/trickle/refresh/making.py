@@ -237,7 +237,7 @@ def _stored_shape(visible: StructType, stored: StructType) -> StructType:
 
 
 def _in_full(faces: Faces, own: Stage, snapshot: Snapshot) -> DataFrame:
-    """All rows of a stream table; what asks for NULL where there is none is left out, if no stored type depends on it."""
+    """All rows of a stream table. What asks for NULL in vain is left out, if no stored type depends on it."""
     less, _ = faces.without_nulls(own.whole)
     if less is not own.whole:
         frame = faces.run(less)

@@ -24,7 +24,7 @@ def agree(t: Trickle, *names: str, moved: bool = False) -> None:
         found = t.sql(query)
         assert isinstance(found, DataFrame)
         stored = t.table(name)
-        assert differences(found.select(*stored.columns), stored) == [], name
+        assert differences(found.select(*stored.columns).toArrow(), stored.toArrow()) == [], name
         assert moved or stands_at_its_sources(t, name)
     if moved:
         check(t, *wanted)
