@@ -15,7 +15,7 @@ POSTGRES_15 ?= /usr/lib/postgresql/15/bin
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help demo test test-local-cluster test-connect test-postgres-long check bench tpch fuzz stress soak mutate docs lock build clean java
+.PHONY: help demo test test-local-cluster test-connect test-postgres-long check check-types check-rules bench tpch fuzz stress soak mutate docs lock build clean java
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-6s %s\n", $$1, $$2}' Makefile
@@ -38,9 +38,14 @@ test-postgres-long: $(READY) java ## PostgreSQL: 100 writers and ten kills, all 
 	TRICKLE_TEST_POSTGRES=$(POSTGRES_15) $(PYTEST) -o timeout=600 tests/postgres tests/sources/postgres tests/replicas
 
 check: $(READY) ## format, lint, types, import rules, fresh generated pages
+	@$(MAKE) -j 2 --output-sync=target check-types check-rules
+
+check-types: $(READY)
+	$(VENV)/bin/mypy $(LINTED)
+
+check-rules: $(READY)
 	$(VENV)/bin/ruff format --check $(LINTED)
 	$(VENV)/bin/ruff check $(LINTED)
-	$(VENV)/bin/mypy $(LINTED)
 	$(VENV)/bin/lint-imports --no-logo
 	$(PY) scripts/generate_docs.py --check
 

@@ -70,7 +70,9 @@ def kind(pytestconfig: pytest.Config) -> str:
 def engine(pytestconfig: pytest.Config) -> Iterator[Engine]:
     """One Spark session for the whole run."""
     os.environ.setdefault("TRICKLE_DRIVER_MEMORY", "4g")
-    engine = Engine.open(ENGINES[pytestconfig.getoption("--engine")])
+    # Of every plan Spark writes a description for its UI, which no test looks at: the short one.
+    config = {"spark.sql.ui.explainMode": "simple"}
+    engine = Engine.open(ENGINES[pytestconfig.getoption("--engine")], config=config)
     yield engine
     engine.close()
 
