@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from trickle.errors import ParseError, UnsupportedQuery
-from trickle.sql import query
+from trickle.errors import ParseError, SetupError, UnsupportedQuery
+from trickle.sql import query, trees
 
 NESTED = {
     "parentheses": ("(", ")", "1"),
@@ -128,3 +128,14 @@ def test_sqlglot_may_log_for_others(caplog: pytest.LogCaptureFixture) -> None:
     query("SELECT 1")
     sqlglot.parse_one("SELECT get_json_object(a, '$[2.5') FROM t", dialect="spark")
     assert caplog.records
+
+
+def test_a_compiled_sqlglot_is_named_as_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Compiled:
+        def __init__(self, tokens: int) -> None:
+            raise TypeError("interpreted classes cannot inherit from compiled")
+
+    monkeypatch.setattr(trees, "_Parser", Compiled)
+    with pytest.raises(SetupError, match="compiled form") as caught:
+        query("SELECT x FROM a")
+    assert caught.value.hint == "pip uninstall sqlglotc"

@@ -16,7 +16,7 @@ from sqlglot.errors import ParseError as SqlglotError
 from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token, TokenType
 
-from trickle.errors import UnsupportedQuery
+from trickle.errors import SetupError, UnsupportedQuery
 from trickle.sql.depth import check_depth, room_to_recurse, too_deep
 from trickle.sql.respell import name_offsets, respell, select_all_from
 from trickle.sql.tokens import Source
@@ -152,7 +152,7 @@ def _parse(
         raise UnsupportedQuery("the pipe operator |> is not supported", hint="write the query with SELECT ... FROM ...")
     try:
         with room_to_recurse(), _quiet():
-            trees = parse(_Parser(len(tokens)))
+            trees = parse(_parser(len(tokens)))
     except RecursionError:
         raise too_deep("the parser ran out of stack") from None
     except _OutOfPatience:
@@ -164,6 +164,19 @@ def _parse(
     if len(trees) != 1 or trees[0] is None:
         raise source.error(tokens[0].start, "one query or expression is expected")
     return trees[0]
+
+
+def _parser(tokens: int) -> _Parser:
+    """A parser for so many tokens."""
+    try:
+        return _Parser(tokens)
+    except TypeError as error:
+        # Classes of its compiled form (the extra sqlglot[c]) have no subclasses in Python.
+        raise SetupError(
+            "sqlglot is installed in its compiled form, whose parser cannot be extended",
+            detail=str(error),
+            hint="pip uninstall sqlglotc",
+        ) from None
 
 
 def _syntax_error(source: Source, tokens: Sequence[Token], error: SqlglotError) -> Exception:
