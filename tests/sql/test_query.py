@@ -131,11 +131,10 @@ def test_sqlglot_may_log_for_others(caplog: pytest.LogCaptureFixture) -> None:
 
 
 def test_a_compiled_sqlglot_is_named_as_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Compiled:
-        def __init__(self, tokens: int) -> None:
-            raise TypeError("interpreted classes cannot inherit from compiled")
+    def compiled(_: int) -> None:
+        raise TypeError("interpreted classes cannot inherit from compiled")
 
-    monkeypatch.setattr(trees, "_Parser", Compiled)
+    monkeypatch.setattr(trees, "_Parser", compiled)
     with pytest.raises(SetupError, match="compiled form") as caught:
         query("SELECT x FROM a")
     assert caught.value.hint == "pip uninstall sqlglotc"
