@@ -49,12 +49,22 @@ def weighted_difference(old: pa.Table, new: pa.Table) -> pa.Table:
     {'a': [3, 1, 2], '__trickle_weight': [1, -1, -1]}
     """
     old = old.cast(new.schema)
-    before, after = _rows(old, _exact), _rows(new, _exact)
+    before, after = _rows(_numbered(old), _exact), _rows(_numbered(new), _exact)
     added = _beyond(after, Counter(before))
     removed = _beyond(before, Counter(after))
     rows = pa.concat_tables([new.take(pa.array(added, pa.int64())), old.take(pa.array(removed, pa.int64()))])
     weights = pa.array([1] * len(added) + [-1] * len(removed), pa.int64())
     return rows.append_column(WEIGHT, weights)
+
+
+def _numbered(table: pa.Table) -> pa.Table:
+    """The same with numbers for dates and times, of which Python knows only those of the years 1 to 9999."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_date32(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(pa.int32()))
+        elif pa.types.is_timestamp(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(pa.int64()))
+    return table
 
 
 def _beyond(rows: list[Row], others: Counter[Row]) -> list[int]:
