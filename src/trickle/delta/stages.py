@@ -16,8 +16,8 @@ Safe because a relation may be replaced by a table that holds it. Equal parts of
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 
 from trickle.delta.differentiate import differentiate
 from trickle.delta.first_rows import FirstRows
@@ -26,6 +26,7 @@ from trickle.delta.groups import Groups
 from trickle.delta.optimize import optimized
 from trickle.delta.optimize.prune import prune_plan
 from trickle.delta.plan import Plan
+from trickle.delta.typed import Types
 from trickle.operators import (
     Aggregate,
     Operator,
@@ -81,13 +82,14 @@ class Stage:
     """A relation that is kept in a table.
 
     ``plain`` is the relation as the query has it, ``whole`` the same with hidden columns; both read the sources alone.
-    ``keeping`` may read the tables of earlier stages.
+    ``keeping`` may read the tables of earlier stages. ``types`` are those of columns that NULL may take the place of.
     """
 
     table: str
     keeping: Keeping
     plain: Operator
     whole: Operator
+    types: Types = field(default_factory=dict, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -125,11 +127,18 @@ class Stage:
 
 
 def split(
-    tree: Operator, types_of: TypesOf, own_table: str, stored_types: StoredTypes | None = None
+    tree: Operator,
+    types_of: TypesOf,
+    own_table: str,
+    stored_types: StoredTypes | None = None,
+    types: Types | None = None,
 ) -> tuple[Stage, ...]:
-    """The stages of a query, in the order in which they are computed; the last is kept in ``own_table``."""
+    """The stages of a query, in the order in which they are computed; the last is kept in ``own_table``.
+
+    ``types`` are those of columns in the tree that NULL may take the place of.
+    """
     cutter = _Cutter(types_of, stored_types or _unknown)
-    last = cutter.stage(tree, own_table)
+    last = cutter.stage(tree, own_table, types or {})
     return (*cutter.stages, last)
 
 
@@ -140,17 +149,16 @@ class _Cutter:
         self._known: dict[str, Stage] = {}
         self.stages: list[Stage] = []
 
-    def stage(self, tree: Operator, table: str) -> Stage:
+    def stage(self, tree: Operator, table: str, types: Types) -> Stage:
         """A stage for a relation; what has to be cut below its root is."""
-        whole = self._keeping(tree, cut=False).whole()
+        whole = self._keeping(tree, _as_is).whole()
         stored = tuple(self._stored_types(tree, whole))
-        keeping = self._keeping(tree, cut=True)
+        keeping = self._keeping(tree, partial(self._cut, types))
         if isinstance(keeping, Groups):
             keeping = replace(keeping, stored_types=stored)
-        return Stage(table, keeping, tree, whole)
+        return Stage(table, keeping, tree, whole, types)
 
-    def _keeping(self, tree: Operator, *, cut: bool) -> Keeping:
-        below = self._cut if cut else _as_is
+    def _keeping(self, tree: Operator, below: Callable[[Operator], Operator]) -> Keeping:
         top, outputs = tree, Output.keep(tree.columns)
         # What the clock says in a column changes for rows whose group did not: those are looked at from above.
         if isinstance(tree, Project) and NOW not in tree.used:
@@ -164,24 +172,24 @@ class _Cutter:
             return Fixpoint(replace(top, base=below(top.base), step=below(top.step)), outputs)
         return Rows(below(tree))
 
-    def _cut(self, tree: Operator) -> Operator:
+    def _cut(self, types: Types, tree: Operator) -> Operator:
         """The relation with every aggregate, top-k and recursion in it replaced by a table."""
         match tree:
             case Aggregate() | Recursion() if _stands_alone(tree):
-                return self._stored(tree)
+                return self._stored(tree, types)
             case TopK() if _stands_alone(tree) and tree.limit is not None:
                 first = replace(tree, limit=tree.limit + tree.offset, offset=0)
-                stored = self._stored(first)
+                stored = self._stored(first, types)
                 return replace(tree, input=stored) if tree.offset else stored
             case _:
-                return tree.with_inputs([self._cut(child) for child in tree.inputs]) if tree.inputs else tree
+                return tree.with_inputs([self._cut(types, child) for child in tree.inputs]) if tree.inputs else tree
 
-    def _stored(self, tree: Aggregate | TopK | Recursion) -> Operator:
+    def _stored(self, tree: Aggregate | TopK | Recursion, types: Types) -> Operator:
         plain, names = _with_plain_names(tree)
         form = show(plain)
         if form not in self._known:
             # Stages inside come first: the number is taken after them.
-            stage = self.stage(plain, "")
+            stage = self.stage(plain, "", {names[name]: kind for name, kind in types.items() if name in names})
             numbered = replace(stage, table=f"{STATE}{len(self.stages) + 1}")
             self.stages.append(numbered)
             self._known[form] = numbered

@@ -1,11 +1,12 @@
-"""Column lists in Spark's DDL, read by Spark's own parser."""
+"""Columns and types in Spark's DDL: lists of columns are read by Spark's own parser, types are written."""
 
 from __future__ import annotations
 
 import re
 
-from pyspark.sql.types import DataType, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
+from trickle.algebra.names import quote
 from trickle.engine.failures import spark_errors
 from trickle.engine.session import Engine
 from trickle.errors import ParseError
@@ -31,3 +32,21 @@ def parse_ddl(engine: Engine, ddl: str) -> StructType:
             hint="write names and types, such as: id BIGINT, name STRING",
         )
     return parsed
+
+
+def spelled(kind: DataType) -> str:
+    """A type as SQL spells it, whatever its fields are called.
+
+    >>> from pyspark.sql.types import DecimalType, StringType
+    >>> spelled(StructType().add("a b", ArrayType(MapType(StringType(), DecimalType(10, 2)))))
+    'struct<`a b`: array<map<string, decimal(10,2)>>>'
+    """
+    match kind:
+        case StructType():
+            return f"struct<{', '.join(f'{quote(field.name)}: {spelled(field.dataType)}' for field in kind.fields)}>"
+        case ArrayType():
+            return f"array<{spelled(kind.elementType)}>"
+        case MapType():
+            return f"map<{spelled(kind.keyType)}, {spelled(kind.valueType)}>"
+        case _:
+            return kind.simpleString()

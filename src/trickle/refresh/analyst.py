@@ -16,18 +16,24 @@ from sqlglot import exp
 from trickle.delta.fixpoint import anchored
 from trickle.delta.parts import summed_argument
 from trickle.engine import Engine
+from trickle.engine.ddl import spelled
 from trickle.engine.query import is_refused, run_query
 from trickle.errors import UnsupportedQuery
 from trickle.operators import (
     Aggregate,
     Expr,
+    Filter,
     Join,
     JoinKind,
     Operator,
     Output,
     Project,
+    Recursion,
+    RecursiveRef,
     Scan,
     Step,
+    TopK,
+    UnionAll,
     Values,
     Window,
     walk,
@@ -60,6 +66,37 @@ class Analyst:
         known = {field.name: field.dataType.simpleString() for field in self.schema_of(plain).fields}
         found = self.schema_of(whole).fields
         return [(field.name, known.get(field.name, field.dataType.simpleString())) for field in found]
+
+    def columns_of(self, tree: Operator) -> Sequence[tuple[str, str]]:
+        """The columns of a tree with their types; none inside of a recursion, where the start says them."""
+        told = self._told(tree)
+        if all(name in told for name in tree.columns):
+            return [(name, told[name]) for name in tree.columns]
+        inside = {node.name for node in walk(tree) if isinstance(node, Recursion)}
+        if any(node.name not in inside for node in walk(tree) if isinstance(node, RecursiveRef)):
+            return ()
+        return [(n, spelled(f.dataType)) for n, f in zip(tree.columns, self.schema_of(tree).fields, strict=True)]
+
+    def _told(self, node: Operator) -> dict[str, str]:
+        """The types of those columns that are handed on as tables have them: Spark need not be asked."""
+        below = [self._told(child) for child in node.inputs]
+        match node:
+            case Scan():
+                kinds = {field.name: field.dataType for field in self.schemas[node.table].fields}
+                return {given: spelled(kinds[own]) for own, given in node.fields if own in kinds}
+            case Project():
+                columns = [(o.name, o.value.name) for o in node.outputs if isinstance(o.value, exp.Column)]
+                return {name: below[0][own] for name, own in columns if own in below[0]}
+            case Join() if node.kind.keeps_right:
+                return below[0] | below[1]
+            case Filter() | TopK() | Window() | Join():
+                return below[0]
+            case Aggregate():
+                return {name: kind for name, kind in below[0].items() if name in node.keys}
+            case UnionAll():
+                return {name: kind for name, kind in below[0].items() if all(b.get(name) == kind for b in below)}
+            case _:
+                return {}
 
     def refuse_chance(self, tree: Operator) -> None:
         """Refuse the user's own functions that do not give the same value for the same row every time.

@@ -18,6 +18,7 @@ from trickle.algebra.names import INTERNAL_PREFIX, TableName
 from trickle.delta.groups import Groups
 from trickle.delta.plan import OWN
 from trickle.delta.stages import Stage, split, unrestricted
+from trickle.delta.typed import aligned, types_of_gaps
 from trickle.engine import Engine
 from trickle.operators import Operator, Output, Project, show, walk
 from trickle.operators.clock import NOW
@@ -139,7 +140,9 @@ def _compiled(
     tree = bind_clock(rewrite(tree, columns))
     analyst = Analyst(engine, {str(name): visible(schema) for name, schema in schemas.items()})
     analyst.refuse_chance(tree)
-    stages = split(tree, analyst.types_of, OWN, analyst.stored_types)
+    tree = aligned(tree, analyst.columns_of)
+    gaps = {name: kind for name, kind in types_of_gaps(tree, analyst.columns_of).items() if kind != "void"}
+    stages = split(tree, analyst.types_of, OWN, analyst.stored_types, gaps)
     layout = "\n".join(f"{stage.table} {', '.join(stage.columns)}\n{show(stage.whole)}" for stage in stages)
     return Compiled(
         tree=tree,

@@ -49,6 +49,7 @@ def keep(faces: Faces, stages: Sequence[Stage], stored: Mapping[str, Snapshot], 
                 still.add(table)
     for stage in stages:
         snapshot = stored[stage.table]
+        faces.types = stage.types
         prepared = _keep_stage(faces, stage.plan(still), snapshot)
         if prepared is None or prepared.is_empty:
             still.add(stage.table)

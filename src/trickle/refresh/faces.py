@@ -17,6 +17,7 @@ from trickle.algebra.names import quote
 from trickle.algebra.weights import WEIGHT
 from trickle.delta.optimize.nulls import Removal
 from trickle.delta.reach import given_together
+from trickle.delta.typed import Types
 from trickle.engine import Engine, Left, spark_errors
 from trickle.engine.tuning import Load, is_light, load_of
 from trickle.lake.datafile import DataFile
@@ -84,6 +85,8 @@ class Faces:
     tables: dict[str, Table] = field(default_factory=dict)
     changes: dict[str, Held] = field(default_factory=dict)
     steps: dict[str, Held] = field(default_factory=dict)
+    types: Types = field(default_factory=dict)
+    """Those of columns that NULL may take the place of, in the trees of the stage that is being computed."""
     max_depth: int = MAX_DEPTH
     """Rounds after which a recursion is taken for endless."""
     files_read: int = 0
@@ -168,7 +171,7 @@ class Faces:
         # Handing rows over is a plan too, which may be compiled or interpreted.
         with self.engine.tuned(load):
             views = self._shown(leaves, alone)
-        return Planned(self.engine, _texts.text(tree, _leaf_key, views, known=known, alone=alone), load)
+        return Planned(self.engine, _texts.text(tree, _leaf_key, views, self.types, known=known, alone=alone), load)
 
     def _shown(self, leaves: Mapping[str, Sequence[Scan | Step]], alone: bool) -> dict[str, View]:
         """Where Spark finds leaves, with the columns that are wanted of them; ``alone`` for one task."""

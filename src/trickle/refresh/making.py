@@ -138,11 +138,13 @@ def make_full(task: Task, action: Action) -> Made:
         if rebuild:
             for stage in task.compiled.inner:
                 folder, inner = _inner_snapshot(task, task.compiled, stage)
+                faces.types = stage.types
                 rows = conform(faces.run(stage.keeping.whole()), inner.schema)
                 prepared[folder] = overwrite(engine, inner, rows, difference=False, few=few, order=stage.looked_up_by)
                 faces.tables[stage.table] = Table(inner, next_snapshot(inner, prepared[folder]))
                 versions[folder] = faces.tables[stage.table].new.version
         own = task.compiled.own
+        faces.types = own.types
         frame = faces.run(own.keeping.whole()) if rebuild else _in_full(faces, own, snapshot)
         shape = _stored_shape(relaxed(given.schema), frame.schema)
         schema = _next_schema(shape, snapshot, rebuild=rebuild, name=task.name)
@@ -237,7 +239,7 @@ def _stored_shape(visible: StructType, stored: StructType) -> StructType:
 
 
 def _in_full(faces: Faces, own: Stage, snapshot: Snapshot) -> DataFrame:
-    """All rows of a stream table. What asks for NULL in vain is left out, if no stored type depends on it."""
+    """All rows of a stream table. What asks for NULL in vain is left out, if hidden columns keep their types then."""
     less, _ = faces.without_nulls(own.whole)
     if less is not own.whole:
         frame = faces.run(less)

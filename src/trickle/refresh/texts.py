@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from threading import Lock
 
 from trickle.algebra.names import INTERNAL_PREFIX, quote
+from trickle.delta.typed import Types, typed_nulls
 from trickle.operators import Operator, Scan, Step
 from trickle.refresh.views import View
 from trickle.sql.lower import lower
@@ -50,11 +51,19 @@ class Texts:
         self._known: OrderedDict[tuple[int, Hashable, bool], tuple[Known, str]] = OrderedDict()
 
     def text(
-        self, tree: Operator, key_of: LeafKey, views: Mapping[str, View], *, known: Known | None, alone: bool
+        self,
+        tree: Operator,
+        key_of: LeafKey,
+        views: Mapping[str, View],
+        types: Types,
+        *,
+        known: Known | None,
+        alone: bool,
     ) -> str:
         """The text of a tree whose leaves are where ``views`` says, by their keys and always in the same order.
 
-        ``known`` is what the tree will come again as, if it will; ``alone`` says that one task does all of it.
+        ``types`` are those of columns that NULL takes the place of. ``known`` is what the tree will come again as, if
+        it will; ``alone`` says that one task does all of it.
         """
         marks = {key: f"{INTERNAL_PREFIX}leaf_{place}" for place, key in enumerate(views)}
         place = None if known is None else (id(known.origin), known.changes, alone)
@@ -63,7 +72,7 @@ class Texts:
         if found is not None:
             text = found[1]
         else:
-            text = lower(tree, lambda leaf: marks[key_of(leaf)], alone=alone, is_nested=True)
+            text = lower(typed_nulls(tree, types), lambda leaf: marks[key_of(leaf)], alone=alone, is_nested=True)
             if place is not None and known is not None:
                 self._remember(place, (known, text))
         return _named(text, list(marks.values()), list(views.values()))

@@ -11,6 +11,7 @@ from psycopg import Connection
 from trickle.delta.first_rows import FirstRows
 from trickle.delta.plan import OWN
 from trickle.delta.stages import Stage, split, unrestricted
+from trickle.delta.typed import aligned
 from trickle.errors import UnsupportedQuery
 from trickle.immediate.postgres.lookups import Certain
 from trickle.immediate.postgres.names import ours
@@ -79,7 +80,7 @@ def compile_query(
     """The stages of a view's query, kept in tables of stream table ``number``, the last one at ``place``."""
     reading = read_query(connection, view, limits.depth)
     analyst = Analyst(connection, reading.tables)
-    tree = analyst.aligned(settled(reading.tree))
+    tree = aligned(settled(reading.tree), analyst.columns_of)
     stages = split(tree, analyst.types_of, OWN, analyst.stored_types)
     stores: list[Store] = []
     certain = {

@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from trickle.algebra.weights import WEIGHT
+from trickle.delta.typed import typed_nulls
 from trickle.immediate.postgres.compiling import Compiled
 from trickle.immediate.postgres.faces import NEW_ROWS, OLD_ROWS, Event, SourceFaces
 from trickle.immediate.postgres.locking import BUCKET, LOCK_CLASS, bucket_base, lock_number, touched_buckets
 from trickle.immediate.postgres.names import SCHEMA, ours
 from trickle.immediate.postgres.statement import Change, Store, statement
 from trickle.immediate.postgres.triggers import EVENTS
-from trickle.immediate.postgres.types import typed_nulls
 from trickle.operators import Operator, Scan, Step
 from trickle.postgres.connect import STEADY
 from trickle.postgres.names import identifier, literal

@@ -22,9 +22,9 @@ from trickle.delta.differentiate import differentiate
 from trickle.delta.groups import Groups
 from trickle.delta.parts import group_count
 from trickle.delta.plan import CHANGED, Plan, PlanStep, own
+from trickle.delta.typed import cast_to
 from trickle.delta.weighted import key_name, literal
 from trickle.immediate.postgres.lookups import matching
-from trickle.immediate.postgres.types import cast_to
 from trickle.operators import (
     Aggregate,
     Expr,

@@ -22,11 +22,11 @@ from trickle.delta.optimize.prune import prune_plan
 from trickle.delta.parts import group_count
 from trickle.delta.plan import OWN, Plan
 from trickle.delta.stages import Stage
+from trickle.delta.typed import typed_nulls
 from trickle.immediate.postgres.faces import COUNT, SourceFaces, copies, face_name, listed
 from trickle.immediate.postgres.groups import ALIVE, MERGED, NEW, OLD, WAS, GroupChange
 from trickle.immediate.postgres.lookups import KEPT, MOVED, with_lookups
 from trickle.immediate.postgres.recursion import iterated
-from trickle.immediate.postgres.types import typed_nulls
 from trickle.operators import Face, Operator, Scan, Step, walk
 from trickle.postgres.names import identifier
 from trickle.sql.lower import lower

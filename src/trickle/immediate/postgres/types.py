@@ -8,7 +8,7 @@ column has elsewhere: a name is made once in a tree, or by all parts of a union.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from psycopg import Connection
@@ -18,21 +18,16 @@ from sqlglot import exp
 from trickle.algebra.weights import FILE, HIDDEN, ROW, WEIGHT
 from trickle.delta.fixpoint import anchored
 from trickle.delta.parts import summed_argument
+from trickle.delta.typed import typed_nulls
 from trickle.errors import UnsupportedQuery
 from trickle.immediate.postgres.tables import Table
 from trickle.operators import (
     Aggregate,
-    Expr,
-    Filter,
     Operator,
     Output,
     Project,
     Scan,
     Step,
-    UnionAll,
-    Values,
-    col,
-    transformed,
     walk,
 )
 from trickle.postgres.names import identifier
@@ -90,29 +85,6 @@ class Analyst:
         ).fetchall()
         return [(name, str(row[0])) for name, row in zip(tree.columns, rows, strict=True)]
 
-    def aligned(self, tree: Operator) -> Operator:
-        """The tree with the parts of its unions cast to the types of the unions.
-
-        A plan leaves out parts in which nothing changed. What is left must not have other types for it: they decide
-        about hashes, and about how values are compared.
-        """
-        inputs = [self.aligned(child) for child in tree.inputs]
-        if any(new is not old for new, old in zip(inputs, tree.inputs, strict=True)):
-            tree = tree.with_inputs(inputs)
-        if not isinstance(tree, UnionAll):
-            return tree
-        wanted = self.columns_of(tree)
-        return UnionAll(tuple(self._cast(part, wanted) for part in tree.parts))
-
-    def _cast(self, part: Operator, wanted: list[tuple[str, str]]) -> Operator:
-        known = dict(self.columns_of(part))
-        if all(known[name] == kind for name, kind in wanted):
-            return part
-        outputs = (
-            Output(name, col(name) if known[name] == kind else cast_to(col(name), kind)) for name, kind in wanted
-        )
-        return Project(part, tuple(outputs))
-
     def has_hash(self, kind: str) -> bool:
         """Whether values of a type can be compared and hashed."""
         try:
@@ -136,39 +108,6 @@ class Analyst:
         """Visible columns have the types that the query gives them, hidden ones their own."""
         visible = dict(self.columns_of(plain))
         return [(name, visible.get(name, kind)) for name, kind in self.columns_of(whole)]
-
-
-def typed_nulls(tree: Operator, types: Mapping[str, str]) -> Operator:
-    """The tree with types for its NULLs, where they are known."""
-
-    def with_types(node: Operator) -> Operator:
-        match node:
-            case Project() if any(isinstance(output.value, exp.Null) for output in node.outputs):
-                return replace(node, outputs=tuple(_typed(output, types) for output in node.outputs))
-            case Values() if not node.rows:
-                # One row of NULLs that nothing passes.
-                one = Values(("__trickle_one",), ((exp.Literal.number(1),),))
-                nulls = tuple(_typed(Output(name, exp.null()), types) for name in node.names)
-                return Project(Filter(one, exp.false()), nulls)
-            case _:
-                return node
-
-    return transformed(tree, with_types)
-
-
-def null_of(kind: str) -> Expr:
-    """NULL of a type."""
-    return cast_to(exp.null(), kind)
-
-
-def cast_to(value: Expr, kind: str) -> Expr:
-    """A value as a type, which is spelled as PostgreSQL does."""
-    return exp.Cast(this=value.copy(), to=exp.DataType(this=exp.DType.USERDEFINED, kind=kind))
-
-
-def _typed(output: Output, types: Mapping[str, str]) -> Output:
-    kind = types.get(output.name) if isinstance(output.value, exp.Null) else None
-    return output if kind is None else Output(output.name, null_of(kind))
 
 
 def _is_null(node: Project, name: str) -> bool:

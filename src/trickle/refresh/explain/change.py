@@ -16,6 +16,7 @@ from trickle.delta.optimize import optimized
 from trickle.delta.optimize.prune import prune_plan
 from trickle.delta.plan import OWN, Plan
 from trickle.delta.stages import Stage
+from trickle.delta.typed import Types, typed_nulls
 from trickle.errors import InvalidOption, UserError
 from trickle.lake.snapshot import Snapshot, open_snapshot
 from trickle.operators import Operator, Scan, Step, show
@@ -67,7 +68,7 @@ def _told(opened: Opened, compiled: Compiled, wanted: Format) -> Iterator[tuple[
                 )
         case "sql":
             for stage, plan in _plans(compiled, own):
-                yield stage, [(part.title, _sql(part.tree)) for part in parts_of(plan)]
+                yield stage, [(part.title, _sql(part.tree, stage.types)) for part in parts_of(plan)]
         case "spark":
             yield from _by_spark(opened, compiled)
         case _:
@@ -88,7 +89,7 @@ def _plan(stage: Stage) -> Plan:
     return optimized(prune_plan(stage.keeping.change(), ()))
 
 
-def _sql(tree: Operator) -> str:
+def _sql(tree: Operator, types: Types) -> str:
     def name_of(leaf: Scan | Step) -> str:
         match leaf:
             case Step():
@@ -96,7 +97,7 @@ def _sql(tree: Operator) -> str:
             case Scan():
                 return f"{leaf.table} ({leaf.face.value})"
 
-    return lower(tree, name_of, pretty=True)
+    return lower(typed_nulls(tree, types), name_of, pretty=True)
 
 
 def _by_spark(opened: Opened, compiled: Compiled) -> Iterator[tuple[Stage, Sequence[tuple[str, str]]]]:
@@ -110,7 +111,7 @@ def _by_spark(opened: Opened, compiled: Compiled) -> Iterator[tuple[Stage, Seque
             asking.hold_change(table, changes.get(table, ()))
         for stage, plan in plans:
             snapshot = stored[stage.table]
-            faces.tables[OWN] = Table(snapshot, snapshot)
+            faces.tables[OWN], faces.types = Table(snapshot, snapshot), stage.types
             yield stage, asking.plans(plan)
             faces.tables[stage.table] = Table(snapshot, snapshot)
             asking.hold_change(stage.table, changes.get(stage.table, ()))
