@@ -17,7 +17,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[1]
-PATIENCE = 200
+PATIENCE = 100
 """Seconds that the process may take on a busy machine."""
 
 
@@ -45,5 +45,5 @@ def lent_session() -> SparkSession:
     gateway = launch_gateway()
     SparkContext._ensure_initialized(gateway=gateway)
     jvm = gateway.jvm
-    there = jvm.JavaSparkContext.fromSparkContext(jvm.org.apache.spark.SparkContext.getOrCreate())
-    return SparkSession(SparkContext(gateway=gateway, jsc=there)).newSession()
+    context = jvm.JavaSparkContext.fromSparkContext(jvm.org.apache.spark.SparkContext.getOrCreate())
+    return SparkSession(SparkContext(gateway=gateway, jsc=context)).newSession()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from itertools import chain
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -100,17 +99,14 @@ def load(t: Trickle, scale: float) -> None:
         t.write(name, rows)
 
 
-def keep(t: Trickle, queries: Iterable[str], *, at_once: int = 1) -> None:
-    """The queries as stream tables, kept by changes through all cycles, each compared with recomputation.
-
-    A refresh takes in so many cycles ``at_once``.
-    """
+def keep(t: Trickle, queries: Iterable[str], cycles: Sequence[Sequence[str]] = CYCLES) -> None:
+    """The queries as stream tables, kept by changes through all cycles, each compared with recomputation."""
     names = list(queries)
     for name in names:
         t.create_stream_table(name, QUERIES[name], refresh_mode="DIFFERENTIAL")
         check(t, name)
-    for first in range(0, len(CYCLES), at_once):
-        for statement in chain.from_iterable(CYCLES[first : first + at_once]):
+    for statements in cycles:
+        for statement in statements:
             t.sql(statement)
         for name in names:
             done = t.refresh_stream_table(name)

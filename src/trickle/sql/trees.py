@@ -172,6 +172,8 @@ def _parser(tokens: int) -> _Parser:
         return _Parser(tokens)
     except TypeError as error:
         # Classes of its compiled form (the extra sqlglot[c]) have no subclasses in Python.
+        if "interpreted classes" not in str(error):
+            raise
         raise SetupError(
             "sqlglot is installed in its compiled form, whose parser cannot be extended",
             detail=str(error),

@@ -15,6 +15,11 @@ Row = tuple[Hashable, ...]
 
 _DIGITS = 9
 _NAN = "NaN"
+_NUMBERS = {
+    pa.date32().id: pa.int32(),
+    pa.timestamp("us").id: pa.int64(),
+    pa.string().id: pa.binary(),
+}
 
 
 def multiset(table: pa.Table) -> Counter[Row]:
@@ -58,12 +63,10 @@ def weighted_difference(old: pa.Table, new: pa.Table) -> pa.Table:
 
 
 def _numbered(table: pa.Table) -> pa.Table:
-    """The same with numbers for dates and times, of which Python knows only those of the years 1 to 9999."""
+    """The same with numbers for dates and times, and bytes for texts: Python knows the years 1 to 9999, and UTF-8 only."""
     for place, field in enumerate(table.schema):
-        if pa.types.is_date32(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(pa.int32()))
-        elif pa.types.is_timestamp(field.type):
-            table = table.set_column(place, field.name, table.column(place).cast(pa.int64()))
+        if field.type.id in _NUMBERS:
+            table = table.set_column(place, field.name, table.column(place).cast(_NUMBERS[field.type.id]))
     return table
 
 

@@ -72,13 +72,41 @@ def _check_one(t: Trickle, name: str) -> None:
 
 
 def differences(expected: pa.Table, stored: pa.Table) -> list[tuple[dict[str, Any], int]]:
-    """Rows with what is missing (+) or too many (-) in ``stored``, floating-point noise left out."""
-    # What cannot be NULL may be so by mistake, which is to be seen.
-    expected = expected.cast(pa.schema([field.with_nullable(True) for field in expected.schema]))
-    rows = weighted_difference(stored, expected).to_pylist()
-    leftover = [({k: v for k, v in row.items() if k != WEIGHT}, int(row[WEIGHT])) for row in rows]
-    floats = [field.name for field in expected.schema if pa.types.is_floating(field.type)]
+    """Rows with what is missing (+) or too many (-) in ``stored``, floating-point noise left out.
+
+    Mismatch when they have other types, as a conversion could make them agree.
+    """
+    shape, found = _shape(expected), _shape(stored)
+    if shape != found:
+        raise Mismatch(f"columns differ:\n  expected {_columns(shape)}\n  stored {_columns(found)}")
+    counts: dict[str, tuple[dict[str, Any], int]] = {}
+    for row in weighted_difference(stored.cast(shape), expected.cast(shape)).to_pylist():
+        weight = row.pop(WEIGHT)
+        counts[repr(row)] = (row, counts.get(repr(row), (row, 0))[1] + weight)
+    leftover = list(counts.values())
+    floats = [field.name for field in shape if pa.types.is_floating(field.type)]
     return _without_noise(leftover, floats) if floats and leftover else leftover
+
+
+def _shape(table: pa.Table) -> pa.Schema:
+    """Its columns. What cannot be NULL may be so by mistake, which is to be seen."""
+    return pa.schema([pa.field(field.name, _relaxed(field.type)) for field in table.schema])
+
+
+def _relaxed(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _relaxed(field.type)) for field in kind.fields])
+    if pa.types.is_map(kind):
+        return pa.map_(_relaxed(kind.key_type), _relaxed(kind.item_type))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(_relaxed(kind.value_type))
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    return pa.binary() if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind) else kind
+
+
+def _columns(shape: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in shape)
 
 
 def _without_noise(rows: Sequence[tuple[dict[str, Any], int]], floats: list[str]) -> list[tuple[dict[str, Any], int]]:

@@ -20,7 +20,7 @@ COMMITS = 3
 """Both stream tables, and the table itself."""
 OLD_SIDE = (Step.STARTED, Step.STAGED)
 KILLED = {(Step.STAGED, 0), (Step.INTENT_WRITTEN, 0), (Step.TABLE_COMMITTED, 1), (Step.TABLES_COMMITTED, 0)}
-"""Where a process is killed: each leaves something else behind. Killing takes a JVM each time."""
+"""Where a process is killed: each leaves something else behind."""
 
 
 def points() -> list[tuple[Step, int]]:
