@@ -63,7 +63,7 @@ def weighted_difference(old: pa.Table, new: pa.Table) -> pa.Table:
 
 
 def _numbered(table: pa.Table) -> pa.Table:
-    """The same with numbers for dates and times, and bytes for texts: Python knows the years 1 to 9999, and UTF-8 only."""
+    """The same with numbers for dates and times, bytes for texts: Python knows the years 1 to 9999, and UTF-8 only."""
     for place, field in enumerate(table.schema):
         if field.type.id in _NUMBERS:
             table = table.set_column(place, field.name, table.column(place).cast(_NUMBERS[field.type.id]))
