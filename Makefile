@@ -53,7 +53,7 @@ bench: $(READY) java ## time from change to refreshed result, as a table and as 
 	@$(PY) -m bench
 
 tpch: $(READY) java ## the 22 queries of TPC-H at scale 1 through all cycles of changes, compared with recomputation
-	JAVA_TOOL_OPTIONS= TRICKLE_TPCH_SCALE=1 $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -o timeout=7200 tests/tpch
+	JAVA_TOOL_OPTIONS= TRICKLE_DRIVER_MEMORY=8g TRICKLE_TPCH_SCALE=1 $(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -o timeout=7200 tests/tpch
 
 fuzz: $(READY) java ## random queries and all other random cases, round after round, until one fails or you stop it
 	@while TRICKLE_FUZZ_SEED=$$RANDOM$$RANDOM $(PYTEST) -q tests/oracle/test_random_queries.py \

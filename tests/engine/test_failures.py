@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from trickle.engine import Engine, spark_errors
+from trickle.engine.failures import _first_line
 from trickle.errors import (
     CorruptTable,
     HistoryLost,
@@ -140,3 +141,17 @@ def test_our_own_errors_pass_unchanged() -> None:
     with pytest.raises(UnknownTable) as caught, spark_errors():
         raise ours
     assert caught.value is ours
+
+
+def test_of_what_was_waited_for_the_cause_is_told() -> None:
+    text = """An error occurred while calling o38.getResult.
+: org.apache.spark.SparkException: Exception thrown in awaitResult:
+\tat org.apache.spark.util.ThreadUtils$.awaitResult(ThreadUtils.scala:1)
+Caused by: org.apache.spark.util.SparkFatalException
+\t... 7 more
+Caused by: java.lang.OutOfMemoryError: Java heap space
+"""
+    assert _first_line(text) == "java.lang.OutOfMemoryError: Java heap space"
+    assert _first_line(text.replace("Exception thrown in awaitResult:", "Job aborted")) == (
+        "org.apache.spark.SparkException: Job aborted"
+    )

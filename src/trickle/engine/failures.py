@@ -50,6 +50,7 @@ _MISSING_FILE = ("FAILED_READ_FILE.FILE_NOT_EXIST", "PATH_NOT_FOUND")
 _SESSION_GONE = ("NO_ACTIVE_SESSION", "INVALID_HANDLE", "SESSION_", "JAVA_GATEWAY_EXITED", "CONNECT_URL_NOT_SET")
 _BAD_VALUE = ("CAST_", "NUMERIC_VALUE_OUT_OF_RANGE", "NOT_NULL_ASSERT_VIOLATION", "NULLABLE_", "INVALID_VALUE")
 _STOPPED_CONTEXT = "stopped SparkContext"
+_WAITED = "Exception thrown in awaitResult"
 
 
 @dataclass(frozen=True)
@@ -152,6 +153,10 @@ def _first_line(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     # py4j begins with "An error occurred while calling o38.sql."; Java's own message follows after a colon.
     useful = [line.removeprefix(": ") for line in lines if not line.startswith("An error occurred while calling")]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    # Who waits for a thread that fails says only that it has waited.
+    if useful and causes and _WAITED in useful[0]:
+        return causes[-1]
     return useful[0] if useful else "no message"
 
 
