@@ -45,6 +45,9 @@ def run(t: Trickle, sizes: Sizes) -> Iterator[Line | Beside | Claim | Note]:
     for share in sizes.shares:
         yield from _warm(t, data, queries, changes, share, broken, sizes)
         yield from _measure(t, data, queries, changes, share, broken, sizes)
+    # The last rounds may have left full refreshes out.
+    for query in queries:
+        _one(t, query, FULL, broken)
     differing = [query for query in queries if not _agree(t, query, broken)]
     yield Claim("queries whose results differ between FULL and DIFFERENTIAL", len(differing), at_most=0)
     yield Note(f"results differ: {', '.join(differing) or 'none'}")
