@@ -23,7 +23,9 @@ PATIENCE = 100
 
 def killed(module: str, spark: SparkSession, *arguments: str) -> None:
     """Run a module in a process of its own, which has to end by SIGKILL."""
-    gateway = spark.sparkContext._gateway.java_parameters  # type: ignore[union-attr]
+    context = spark.sparkContext
+    assert context._gateway is not None, "a session has a JVM"
+    gateway = context._gateway.java_parameters
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments],
         cwd=ROOT,
